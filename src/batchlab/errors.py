@@ -1,0 +1,77 @@
+"""Everything batchlab raises on purpose.
+
+::
+
+    BatchlabError                     exit code 1: the run failed
+    +-- InputError (ValueError)       exit code 2: something given to us is wrong
+    |   +-- SpecError                 a spec file, or one value of it
+    |   +-- DataError                 a dataset file: missing, truncated, wrong checksum
+    |   +-- LabError                  a lab, or one file of it
+    |       +-- LabLockedError        another runner holds the lab
+    +-- StorageError (OSError)        exit code 2: the disk refused (full, read-only)
+    +-- TrialError (RuntimeError)     exit code 1: a trial raised inside a worker process
+    +-- Interrupted                   exit code 75: stopped by a signal, can be resumed
+
+A diverged trial, an unmet goal and a spent budget are outcomes, not errors: see `core.trial`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BatchlabError(Exception):
+    """Base of every error that the command line turns into one line and an exit code."""
+
+    exit_code = 1
+
+
+class InputError(BatchlabError, ValueError):
+    """A value given by the user is wrong; the message holds the value, the place and the way out."""
+
+    exit_code = 2
+
+
+class SpecError(InputError):
+    """A spec file, or a value in it, cannot be used."""
+
+
+class DataError(InputError):
+    """A dataset file is missing, truncated or not the file it should be."""
+
+
+class LabError(InputError):
+    """A lab, or one of its files, cannot be read."""
+
+
+class LabLockedError(LabError):
+    """Another runner holds the lab's lock."""
+
+
+class StorageError(BatchlabError, OSError):
+    """The disk refused a write; what was there before is untouched."""
+
+    exit_code = 2
+
+
+class TrialError(BatchlabError, RuntimeError):
+    """A trial raised an exception in its worker process (divergence does not: it is an outcome)."""
+
+
+class Interrupted(BatchlabError):
+    """A signal ended the run; the same command goes on from there."""
+
+    exit_code = 75
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence for a name that is not known: the closest one if there is one, then all.
+
+    >>> unknown_name("optimizer", "sdg", ["sgd", "momentum"])
+    'Unknown optimizer "sdg". Did you mean "sgd"? Known: momentum, sgd.'
+    """
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f' Did you mean "{close[0]}"?' if close else ""
+    return f'Unknown {kind} "{name}".{hint} Known: {", ".join(known)}.'
