@@ -1,0 +1,122 @@
+"""The search space: for each metaparameter a range with its scale, or a list of values.
+
+Every dimension maps the unit interval to its values and back, so that samplers only ever see the
+unit cube and the boundary check only ever sees scaled units.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, RootModel, Tag, model_validator
+
+from batchlab.core.value import Value
+
+
+class Range(Value):
+    """All values from `min` to `max`, uniform after the transform that `scale` names.
+
+    `log`: the logarithm is uniform. `reverse_log`: 1 - value is log-uniform, which spends as many
+    points between 0.99 and 0.999 as between 0.9 and 0.99. An integer range includes both ends.
+
+    >>> Range(min=0.0, max=0.999, scale="reverse_log").at(0.0)
+    0.999
+    """
+
+    min: float
+    max: float
+    scale: Literal["linear", "log", "reverse_log"] = "linear"
+    type: Literal["double", "integer"] = "double"
+    points: Annotated[int, Field(ge=1)] | None = None
+    """How many values the grid sampler takes from this range."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.min > self.max:
+            raise ValueError(f"min = {self.min:g} is greater than max = {self.max:g}; exchange them")
+        if self.scale == "log" and self.min <= 0:
+            raise ValueError(f'min = {self.min:g} cannot be on a log scale; use a positive min or scale = "linear"')
+        if self.scale == "reverse_log" and self.max >= 1:
+            raise ValueError(f"max = {self.max:g} cannot be on a reverse_log scale; use a max below 1")
+        if self.type == "integer":
+            if self.scale == "reverse_log":
+                raise ValueError("an integer range cannot be on a reverse_log scale")
+            if not (self.min.is_integer() and self.max.is_integer()):
+                raise ValueError(f"an integer range needs whole ends, not {self.min:g} and {self.max:g}")
+        return self
+
+    def at(self, unit: float) -> float:
+        """Return the value at `unit` in [0, 1]; never outside [min, max]."""
+        low, high = (self.min - 0.5, self.max + 0.5) if self.type == "integer" else (self.min, self.max)
+        if self.scale == "log":
+            low = self.min if self.type == "double" else max(low, 0.5)
+            value: float = low * (high / low) ** unit
+        elif self.scale == "reverse_log":
+            value = 1 - (1 - high) * ((1 - low) / (1 - high)) ** unit
+        else:
+            value = low + (high - low) * unit
+        if self.type == "integer":
+            value = math.floor(value + 0.5)
+        return min(max(value, self.min), self.max)
+
+    def unit(self, value: float) -> float:
+        """Return where `value` lies in scaled units: 0 at one end of the range, 1 at the other."""
+        if self.min == self.max:
+            return 0.5
+        if self.scale == "log":
+            return math.log(value / self.min) / math.log(self.max / self.min)
+        if self.scale == "reverse_log":
+            return math.log((1 - value) / (1 - self.max)) / math.log((1 - self.min) / (1 - self.max))
+        return (value - self.min) / (self.max - self.min)
+
+    def grid(self) -> list[float]:
+        """Return `points` values, evenly spaced in scaled units, both ends included."""
+        if self.points is None:
+            raise ValueError("the grid sampler needs `points`, the number of values to take from this range")
+        if self.points == 1:
+            return [self.at(0.5)]
+        return [self.at(i / (self.points - 1)) for i in range(self.points)]
+
+
+class Values(Value):
+    """A list of values, each as likely as the others."""
+
+    values: Annotated[tuple[float, ...], Field(min_length=1)]
+
+    def at(self, unit: float) -> float:
+        """Return the value whose share of [0, 1] holds `unit`."""
+        return self.values[min(int(unit * len(self.values)), len(self.values) - 1)]
+
+    def grid(self) -> list[float]:
+        """Return the values themselves."""
+        return list(self.values)
+
+
+def _kind(data: Any) -> str:
+    if isinstance(data, Values) or (isinstance(data, dict) and "values" in data):
+        return "Values"
+    return "Range"
+
+
+Dimension = Annotated[
+    Annotated[Range, Tag("Range")] | Annotated[Values, Tag("Values")],
+    Discriminator(_kind),
+]
+
+
+class SearchSpace(RootModel[dict[str, Dimension]]):
+    """The dimensions by metaparameter name, in the order of the spec file."""
+
+    @property
+    def names(self) -> list[str]:
+        """The searched metaparameters."""
+        return list(self.root)
+
+    def __getitem__(self, name: str) -> Range | Values:
+        return self.root[name]
+
+    def point(self, units: Iterable[float]) -> dict[str, float]:
+        """Return the metaparameters at a point of the unit cube."""
+        return {name: self.root[name].at(float(unit)) for name, unit in zip(self.root, units, strict=True)}

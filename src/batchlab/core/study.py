@@ -1,0 +1,49 @@
+"""Study: the metaparameter search for one workload at one batch size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from batchlab.core.evaluation import Evaluation
+from batchlab.core.goal import Goal
+from batchlab.core.space import SearchSpace
+from batchlab.core.value import Value
+from batchlab.core.workload import Workload
+
+
+class Study(Value):
+    """One workload at one batch size, with its search space and budget."""
+
+    workload: Workload
+    batch_size: int
+    seed: int
+    trials: int
+    """Trials that must end without diverging."""
+
+    attempts: int
+    """Points tried at the most."""
+
+    max_steps: int
+    goal: Goal
+    race_factor: float | None = None
+    """None means the full protocol: every trial trains to `max_steps`."""
+
+    sampler: str
+    evaluation: Evaluation
+    search_space: SearchSpace
+    engine: dict[str, Any]
+
+    def end_step(self, best_steps: int | None) -> int:
+        """Return the step at which every trial may stop, once the goal was first met at `best_steps`.
+
+        Only the first trial to meet the goal decides steps to result, so training the others past it
+        cannot change the answer; the race factor trains them a little further, for the interval. The end
+        is an evaluated step, so that the rows of a trial do not depend on when it learnt of the winner.
+        """
+        if best_steps is None or self.race_factor is None:
+            return self.max_steps
+        return min(self.max_steps, self.evaluation.first_step_from(self.race_factor * best_steps))
+
+    def metaparameters(self, point: dict[str, float]) -> dict[str, float]:
+        """Return the fixed metaparameters of the workload together with those of a point."""
+        return {**self.workload.fixed_metaparameters, **point}

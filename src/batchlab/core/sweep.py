@@ -1,0 +1,157 @@
+"""Sweep: one spec file. A workload, its batch sizes, search space, budget and goals."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from batchlab.core.evaluation import Evaluation
+from batchlab.core.goal import Goal
+from batchlab.core.space import SearchSpace
+from batchlab.core.study import Study
+from batchlab.core.value import Value
+from batchlab.core.workload import Workload
+
+ATTEMPTS_PER_TRIAL = 5
+"""Points drawn for each trial asked for: the paper attempted 500 to complete 100."""
+
+
+class Plan(Value):
+    """The table `[sweep]`: how each batch size is searched."""
+
+    batch_sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)]
+    """Examples per update, over all workers."""
+
+    trials: Annotated[int, Field(ge=1)]
+    """Trials that must end without diverging, for each batch size."""
+
+    max_steps: Annotated[int, Field(ge=1)] | None = None
+    """Updates after which a trial ends."""
+
+    max_examples: Annotated[int, Field(ge=1)] | None = None
+    """Training examples after which a trial ends, repeats counted. The first limit reached ends it."""
+
+    goal: Annotated[
+        tuple[Goal, ...], Field(min_length=1), BeforeValidator(lambda goal: [goal] if isinstance(goal, str) else goal)
+    ]
+    """One goal, or a list of ever harder ones on one metric: the race is for the hardest."""
+
+    protocol: Literal["race", "full"] = "race"
+    race_factor: Annotated[float, Field(ge=1)] = 1.5
+    """In a race the other trials train on to this multiple of the winner's steps."""
+
+    max_attempts: Annotated[int, Field(ge=1)] | None = None
+    """Points tried at the most, diverged ones included; 5 for each trial where not set."""
+
+    sampler: Literal["halton", "sobol", "random", "grid"] = "halton"
+    evaluate: Evaluation = Evaluation(growth=1.03)
+
+    @field_validator("batch_sizes")
+    @classmethod
+    def _distinct(cls, batch_sizes: tuple[int, ...]) -> tuple[int, ...]:
+        repeated = {size for size in batch_sizes if batch_sizes.count(size) > 1}
+        if repeated:
+            raise ValueError(f"batch size {min(repeated)} is listed twice")
+        return tuple(sorted(batch_sizes))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max_steps is None and self.max_examples is None:
+            raise ValueError("a trial needs an end: give `max_steps`, `max_examples` or both")
+        if self.max_examples is not None and self.max_examples < max(self.batch_sizes):
+            raise ValueError(
+                f"max_examples = {self.max_examples} ends before the first update at batch size {max(self.batch_sizes)}"
+            )
+        if self.max_attempts is not None and self.max_attempts < self.trials:
+            raise ValueError(f"max_attempts = {self.max_attempts} cannot complete trials = {self.trials}")
+        hardest = self.hardest_goal
+        for goal in self.goal:
+            if goal != hardest and not hardest.is_harder_than(goal):
+                raise ValueError(f'goals "{goal}" and "{hardest}" cannot be ordered; use one metric and one direction')
+        return self
+
+    @property
+    def hardest_goal(self) -> Goal:
+        """The goal that implies all others."""
+        hardest = self.goal[0]
+        for goal in self.goal[1:]:
+            if goal.is_harder_than(hardest):
+                hardest = goal
+        return hardest
+
+    @property
+    def attempts(self) -> int:
+        """The stated cap on points tried for one batch size."""
+        return self.max_attempts or ATTEMPTS_PER_TRIAL * self.trials
+
+
+class Engine(Value):
+    """The table `[engine]`: how trials are computed. Results agree to rounding whatever is chosen."""
+
+    device: str = "auto"
+    """`auto` takes CUDA where there is one; or a name that PyTorch knows: `cpu`, `cuda:1`."""
+
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """`bfloat16` runs the matrix products in it; parameters and updates stay float32."""
+
+    pack_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
+
+
+class Sweep(Value):
+    """Everything that decides what is trained and stored; the same sweep gives the same results."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
+    seed: Annotated[int, Field(ge=0)] = 0
+    workload: Workload
+    sweep: Plan
+    search_space: SearchSpace
+    engine: Engine = Engine()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
+        if twice:
+            raise ValueError(f"`{min(twice)}` is both fixed in the workload and in the search space; drop one")
+        return self
+
+    def studies(self) -> list[Study]:
+        """Return one study for each batch size, in ascending order."""
+        return [self.study(batch_size) for batch_size in self.sweep.batch_sizes]
+
+    def study(self, batch_size: int) -> Study:
+        """Return the study of one batch size."""
+        plan = self.sweep
+        limits = [plan.max_steps, None if plan.max_examples is None else plan.max_examples // batch_size]
+        return Study(
+            workload=self.workload,
+            batch_size=batch_size,
+            seed=self.seed,
+            trials=plan.trials,
+            attempts=plan.attempts,
+            max_steps=min(limit for limit in limits if limit is not None),
+            goal=plan.hardest_goal,
+            race_factor=plan.race_factor if plan.protocol == "race" else None,
+            sampler=plan.sampler,
+            evaluation=plan.evaluate,
+            search_space=self.search_space,
+            engine=self.engine.plain(),
+        )
+
+
+def differences(old: dict[str, Any], new: dict[str, Any], place: str = "") -> list[str]:
+    """Return one line for each value that differs between two resolved specs.
+
+    >>> differences({"sweep": {"trials": 32}}, {"sweep": {"trials": 8}})
+    ['sweep.trials: 32 -> 8']
+    """
+    lines = []
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            lines += differences(before, after, f"{place}{key}.")
+        elif before != after:
+            shown = ["(not set)" if value is None else value for value in (before, after)]
+            lines.append(f"{place}{key}: {shown[0]} -> {shown[1]}")
+    return lines

@@ -1,0 +1,47 @@
+"""Trial: one training run of one metaparameter point, and how it ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from batchlab.core.value import Value
+
+
+class Status(StrEnum):
+    """How a trial ended. The names are those of the published data; never remove one."""
+
+    COMPLETE = "COMPLETE"
+    """Trained to the end of its study without diverging."""
+
+    INFEASIBLE = "INFEASIBLE"
+    """Diverged: its loss or parameters left the finite numbers, or passed the explosion bound."""
+
+    INCOMPLETE = "INCOMPLETE"
+    """Stopped for another reason; it counts for nothing."""
+
+
+class Trial(Value):
+    """The record of one finished trial; its curve is kept beside it, in the measurements."""
+
+    trial_id: int
+    """Its number among the points of the study, from 0."""
+
+    status: Status
+    metaparameters: dict[str, float]
+    last_step: int
+    """The last step that is stored; for an infeasible trial the last one before it diverged."""
+
+    diverged_step: int | None = None
+    """The first update whose loss was not finite or too large."""
+
+    round: int = 1
+    """The round of the race that tried it: 1, then one more for each replacement of diverged trials."""
+
+    wall_seconds: float | None = None
+    """Its share of the time of its pack."""
+
+    environment: dict[str, Any] = Field(default_factory=dict)
+    """Host, device and package versions."""
