@@ -1,0 +1,112 @@
+"""Examples and datasets: plain arrays in memory, checked when made, and the facts known without loading them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from batchlab.core.evaluation import Split
+from batchlab.core.seeds import Stream, generator
+from batchlab.data.files import DataFile
+
+# The first key of Stream.SUBSET says what is drawn. Stored results depend on the numbers: never change one.
+SPLIT_KEY = 0
+TRAIN_SUBSET_KEY = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Inputs and their labels, in one order."""
+
+    inputs: np.ndarray  # [num_examples, *input_shape] float32
+    labels: np.ndarray  # [num_examples] int64
+
+    def __post_init__(self) -> None:
+        if self.inputs.dtype != np.float32 or self.inputs.ndim < 2:
+            raise ValueError(f"inputs are {_described(self.inputs)}; make them float32 [num_examples, *input_shape]")
+        if self.labels.dtype != np.int64 or self.labels.ndim != 1:
+            raise ValueError(f"labels are {_described(self.labels)}; make them int64 [num_examples]")
+        if len(self.inputs) != len(self.labels):
+            raise ValueError(f"{len(self.inputs)} inputs have {len(self.labels)} labels; give one label for each input")
+        if len(self.labels) == 0:
+            raise ValueError("there are no examples; give at least one")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return self.inputs.shape[1:]
+
+    def at(self, rows: slice | np.ndarray) -> Examples:
+        """Return the examples in these rows; a slice shares the memory."""
+        return Examples(self.inputs[rows], self.labels[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Three splits of examples with one input shape; labels count from 0 to `num_classes` - 1."""
+
+    name: str
+    train: Examples
+    val: Examples
+    test: Examples
+    num_classes: int
+
+    def __post_init__(self) -> None:
+        for split, examples in {"train": self.train, "val": self.val, "test": self.test}.items():
+            if examples.input_shape != self.train.input_shape:
+                raise ValueError(f"{self.name}: {split} inputs are {examples.input_shape}, not {self.input_shape}")
+            low, high = examples.labels.min(), examples.labels.max()
+            if low < 0 or high >= self.num_classes:
+                raise ValueError(f"{self.name}: {split} labels are {low} to {high}, not 0 to {self.num_classes - 1}")
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return self.train.input_shape
+
+    def take(self, train_examples: int, seed: int = 0) -> Dataset:
+        """Return the dataset with `train_examples` of its training examples; `val` and `test` are unchanged.
+
+        They are drawn uniformly without replacement and keep their order. For one seed the choice is nested:
+        a smaller subset is part of every larger one, because each is the head of the same permutation.
+        """
+        if not 1 <= train_examples <= len(self.train):
+            raise ValueError(f"train_examples = {train_examples} is not in 1 to {len(self.train)} ({self.name})")
+        permutation = generator(0, Stream.SUBSET, TRAIN_SUBSET_KEY, seed).permutation(len(self.train))
+        return replace(self, train=self.train.at(np.sort(permutation[:train_examples])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetFacts:
+    """What is known of a dataset before anything is read."""
+
+    name: str
+    input_shape: tuple[int, ...]
+    metrics: tuple[str, ...]
+    """Names without their split: `classification_error`."""
+
+    source: str
+    """Who made it, and its licence."""
+
+    train_examples: int | None = None
+    """None where a split is a distribution, not a set: training never runs out, metrics are exact."""
+
+    val_examples: int | None = None
+    test_examples: int | None = None
+    num_classes: int | None = None
+    splits: tuple[Split, ...] = ("train", "val", "test")
+    """The splits that can be evaluated."""
+
+    options: tuple[str, ...] = ("train_examples",)
+    """The options that a spec may give beside the name."""
+
+    files: tuple[DataFile, ...] = ()
+    """The files it is read from; none where it comes with the installation."""
+
+
+def _described(array: np.ndarray) -> str:
+    return f"{array.dtype} {list(array.shape)}"

@@ -1,0 +1,169 @@
+"""Dataset files: where they are looked for, how their checksum is proven, how a missing one is fetched.
+
+A file is looked for in the folder given as `--data`, then in the one that `BATCHLAB_DATA` names (each as
+DIR/<dataset folder>/<file> and DIR/<file>), then in the cache folder. A missing file is fetched from its
+official addresses into the cache folder. Nothing is ever written anywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from batchlab.errors import DataError, StorageError
+
+DATA_VARIABLE = "BATCHLAB_DATA"
+TIMEOUT_SECONDS = 30.0
+
+DataState = Literal["present", "fetchable", "missing"]
+
+Download = Callable[[str, int], bytes]
+"""From a URL and the most bytes to accept to the content; raises OSError where that fails."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFile:
+    """One published file, known by its checksum."""
+
+    name: str
+    folders: tuple[str, ...]
+    """Names that the dataset's folder may have; the first is used in the cache."""
+
+    num_bytes: int
+    sha256: str
+    urls: tuple[str, ...] = ()
+    """Official addresses, tried in this order."""
+
+    def __str__(self) -> str:
+        return f"{self.folders[0]}/{self.name}"
+
+
+Reader = Callable[[DataFile], bytes]
+"""From a file to its proven content: `read`, told where to look."""
+
+
+def cache_dir() -> Path:
+    """Return the folder that keeps fetched files: `$XDG_CACHE_HOME/batchlab/data`, by default below `~/.cache`."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(root) / "batchlab" / "data"
+
+
+def places(file: DataFile, data_dir: Path | None) -> list[Path]:
+    """Return every path at which `file` is looked for, in this order."""
+    paths = [folder / path for folder in _data_folders(data_dir).values() for path in _inside(file)]
+    return [*paths, _cached(file)]
+
+
+def find(file: DataFile, data_dir: Path | None) -> Path | None:
+    """Return the first place that holds a file of that name, or None; its content is not looked at."""
+    return next((path for path in places(file, data_dir) if os.path.isfile(path)), None)
+
+
+def state(file: DataFile, data_dir: Path | None) -> DataState:
+    """Return whether `file` is there, could be fetched, or neither; a file of the wrong size is `missing`."""
+    path = find(file, data_dir)
+    if path is None:
+        return "fetchable" if file.urls else "missing"
+    return "present" if path.stat().st_size == file.num_bytes else "missing"
+
+
+def download(url: str, max_bytes: int) -> bytes:
+    """Return what `url` serves, at most `max_bytes`; OSError where it cannot be had."""
+    from http.client import HTTPException
+    from urllib.request import urlopen
+
+    try:
+        with urlopen(url, timeout=TIMEOUT_SECONDS) as response:
+            content: bytes = response.read(max_bytes + 1)
+    except HTTPException as error:
+        raise OSError(f"broken answer ({type(error).__name__})") from error
+    if len(content) > max_bytes:
+        raise OSError(f"more than {max_bytes:,} bytes")
+    return content
+
+
+def read(file: DataFile, data_dir: Path | None, download: Download = download) -> bytes:
+    """Return the content of `file`, its checksum proven; it is fetched into the cache where it is nowhere found.
+
+    A file that is found but is not the published one is refused, not skipped: somebody meant it to be used.
+    """
+    for given_as, folder in _data_folders(data_dir).items():
+        if not folder.is_dir():
+            raise DataError(f"{given_as} names {folder}, which is no folder. Correct it or leave it out.")
+    path = find(file, data_dir)
+    return _fetch(file, data_dir, download) if path is None else _read_proven(file, path)
+
+
+def _read_proven(file: DataFile, path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}. Correct that, or use another --data DIR.") from error
+    if _sha256(content) != file.sha256:
+        raise DataError(
+            f"{path} is not the published {file}: SHA-256 {_sha256(content)} of {len(content):,} bytes,"
+            f" expected {file.sha256} of {file.num_bytes:,} bytes."
+            " Replace it with the original, or delete it to have that fetched."
+        )
+    return content
+
+
+def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
+    failures = []
+    for url in file.urls:
+        try:
+            content = download(url, file.num_bytes)
+        except OSError as error:
+            failures.append(f"{url}: {error}")
+            continue
+        if _sha256(content) == file.sha256:
+            _keep(content, _cached(file))
+            return content
+        failures.append(f"{url}: {len(content):,} bytes with SHA-256 {_sha256(content)}, expected {file.sha256}")
+    raise DataError(
+        f"{file} is missing: looked at {', '.join(map(str, places(file, data_dir)))};"
+        f" fetching failed ({'; '.join(failures) or 'no address is known'})."
+        f" Put the file into a folder and give it as --data DIR, or set {DATA_VARIABLE} to it."
+    )
+
+
+def _keep(content: bytes, path: Path) -> None:
+    """Write `content` to `path` as a whole or not at all."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as temporary:
+            try:
+                temporary.write(content)
+                temporary.flush()
+                os.fsync(temporary.fileno())
+                os.replace(temporary.name, path)
+            except BaseException:
+                os.unlink(temporary.name)
+                raise
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be written: {error.strerror}. Make room there, or point XDG_CACHE_HOME to another folder."
+        ) from error
+
+
+def _data_folders(data_dir: Path | None) -> dict[str, Path]:
+    """Return the folders that the user gave, by how they were given."""
+    given = {"--data": data_dir, DATA_VARIABLE: os.environ.get(DATA_VARIABLE)}
+    return {given_as: Path(os.path.expanduser(folder)) for given_as, folder in given.items() if folder}
+
+
+def _inside(file: DataFile) -> list[Path]:
+    return [*(Path(folder, file.name) for folder in file.folders), Path(file.name)]
+
+
+def _cached(file: DataFile) -> Path:
+    return cache_dir() / file.folders[0] / file.name
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
