@@ -1,0 +1,1 @@
+"""Networks as functions of their parameters, for K trials at once."""

@@ -1,0 +1,1 @@
+"""Optimizers as pairs of functions over matrices, and learning rate schedules."""
