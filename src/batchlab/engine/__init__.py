@@ -1,0 +1,1 @@
+"""Training: the loop, the programs that train packs of trials, the trainer seam."""

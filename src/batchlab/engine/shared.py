@@ -1,0 +1,28 @@
+"""Arrays that all worker processes read from the same memory."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import multiprocessing
+from multiprocessing.context import SpawnContext
+
+import numpy as np
+
+
+class SharedArray:
+    """A copy of an array in memory that child processes inherit: nothing is left behind when they die.
+
+    It can be handed to a process that is being started, not sent through a pipe.
+    """
+
+    def __init__(self, array: np.ndarray, context: SpawnContext | None = None) -> None:
+        context = context or multiprocessing.get_context("spawn")
+        self._shape, self._dtype = array.shape, array.dtype
+        self._memory = context.RawArray(ctypes.c_byte, max(1, array.nbytes))
+        np.copyto(self.array(), array)
+
+    def array(self) -> np.ndarray:
+        """Return the shared memory as an array."""
+        size = self._dtype.itemsize * math.prod(self._shape)
+        return np.frombuffer(memoryview(self._memory)[:size], dtype=self._dtype).reshape(self._shape)
