@@ -1,0 +1,1 @@
+"""Labs on disk: written whole, read without a lock."""

@@ -1,0 +1,149 @@
+"""A lab: a directory of plain files that holds sweeps and all their curves.
+
+::
+
+    lab.json                              the format's version
+    lock                                  held by the one runner
+    sweeps/NAME/sweep.json                the resolved spec, as it was first run
+    sweeps/NAME/BATCH_SIZE/...            one study, see `store.study_folder`
+
+What survives a kill at any moment: every file is whole or absent, a finished pack is kept, an unfinished one
+goes on from its last checkpoint. Readers need no lock and see each study either running or finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from batchlab.core.result import StudyResult
+from batchlab.core.sweep import Sweep, differences
+from batchlab.errors import LabError, SpecError, unknown_name
+from batchlab.store.files import make_folder, read_json, write_json
+from batchlab.store.lock import hold_lock
+from batchlab.store.study_folder import StudyFolder
+
+FORMAT = 1
+"""Raised when an older batchlab could no longer read what this one writes."""
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    """The finished studies of one sweep, and what could not be read."""
+
+    sweep: Sweep
+    results: list[StudyResult]
+    unfinished: list[int]
+    """Batch sizes whose study has not finished."""
+
+    problems: list[LabError]
+
+
+class Lab:
+    """Reads and writes one lab."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def open(cls, folder: Path) -> Lab:
+        """Return the lab in `folder`; LabError if there is none or a newer version wrote it."""
+        lab = cls(folder)
+        if not (folder / "lab.json").exists():
+            raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
+        lab._check_format()
+        return lab
+
+    @classmethod
+    def create(cls, folder: Path) -> Lab:
+        """Return the lab in `folder`, a new one if there is none."""
+        lab = cls(folder)
+        if (folder / "lab.json").exists():
+            lab._check_format()
+            return lab
+        if folder.exists() and any(folder.iterdir()):
+            raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
+        make_folder(folder / "sweeps")
+        write_json(folder / "lab.json", {"format": FORMAT})
+        return lab
+
+    def _check_format(self) -> None:
+        path = self.folder / "lab.json"
+        data = read_json(path)
+        version = data.get("format") if isinstance(data, dict) else None
+        if not isinstance(version, int):
+            raise LabError(f"{path} does not tell the lab's format. Restore it from a copy.")
+        if version > FORMAT:
+            raise LabError(
+                f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
+                "Update batchlab."
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the lab as its one runner."""
+        with hold_lock(self.folder / "lock"):
+            yield
+
+    def sweep_names(self) -> list[str]:
+        """Return the names of the sweeps, sorted."""
+        return sorted(path.parent.name for path in (self.folder / "sweeps").glob("*/sweep.json"))
+
+    def sweep(self, name: str) -> Sweep:
+        """Return a stored sweep."""
+        path = self.folder / "sweeps" / name / "sweep.json"
+        try:
+            return Sweep.parse(read_json(path), str(path))
+        except SpecError as error:
+            raise LabError(str(error)) from None
+
+    def admit(self, sweep: Sweep) -> None:
+        """Store a new sweep, or check that it is the one already stored under its name."""
+        path = self.folder / "sweeps" / sweep.name / "sweep.json"
+        if not path.exists():
+            make_folder(path.parent)
+            write_json(path, sweep.plain())
+            return
+        changes = differences(self.sweep(sweep.name).plain(), sweep.plain())
+        if changes:
+            raise SpecError(
+                f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
+                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab."
+            )
+
+    def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
+        """Return the folder of one study."""
+        return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size))
+
+    def find(self, workload: str | None = None, sweep_name: str | None = None) -> Sweep:
+        """Return the one sweep that is meant; both names may be left out where that leaves one."""
+        sweeps = [self.sweep(name) for name in self.sweep_names()]
+        if not sweeps:
+            raise LabError(f"Lab {self.folder} holds no sweep yet.")
+        if workload is not None and workload not in [sweep.workload.name for sweep in sweeps]:
+            raise LabError(
+                f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload.name for s in sweeps})
+            )
+        if sweep_name is not None and sweep_name not in [sweep.name for sweep in sweeps]:
+            raise LabError(f"Lab {self.folder}: " + unknown_name("sweep", sweep_name, {s.name for s in sweeps}))
+        meant = [s for s in sweeps if workload in (None, s.workload.name) and sweep_name in (None, s.name)]
+        if len(meant) != 1:
+            choices = ", ".join(f"{s.workload.name} (sweep {s.name})" for s in meant or sweeps)
+            raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. Name the workload, or use --sweep.")
+        return meant[0]
+
+    def results(self, sweep: Sweep, metrics: list[str] | None = None) -> SweepResults:
+        """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
+        results, unfinished, problems = [], [], []
+        for batch_size in sweep.sweep.batch_sizes:
+            folder = self.study_folder(sweep.name, batch_size)
+            try:
+                if folder.has_record and folder.record().state == "finished":
+                    results.append(folder.result(metrics))
+                else:
+                    unfinished.append(batch_size)
+            except LabError as error:
+                problems.append(error)
+        return SweepResults(sweep, results, unfinished, problems)

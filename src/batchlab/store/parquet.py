@@ -1,0 +1,62 @@
+"""Measurements as Parquet: one row for each evaluated step, zstd-compressed, readable by anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from batchlab.core.measurement import Measurements
+from batchlab.errors import LabError
+from batchlab.store.files import whole_file
+
+RECORD_KEY = b"batchlab"
+
+
+def write_measurements(path: Path, measurements: Measurements, record: Any = None) -> None:
+    """Write the table; `record`, any JSON data, travels in the same file."""
+    columns = {"trial_id": measurements.trial_id, "step": measurements.step, **measurements.metrics}
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    if record is not None:
+        table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
+    with whole_file(path) as file:
+        pq.write_table(table, file, compression="zstd")
+
+
+def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:
+    """Return the table, or only the named metrics of it; LabError names a file that is not whole."""
+    names = measured_metrics(path)
+    wanted = names if metrics is None else [name for name in names if name in metrics]
+    table = _open(path).read(columns=["trial_id", "step", *wanted])
+    return Measurements(
+        trial_id=table["trial_id"].to_numpy(),
+        step=table["step"].to_numpy(),
+        metrics={name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in wanted},
+    )
+
+
+def measured_metrics(path: Path) -> list[str]:
+    """Return the names of the metric columns."""
+    return [name for name in _open(path).schema_arrow.names if name not in ("trial_id", "step")]
+
+
+def read_record(path: Path) -> Any:
+    """Return the JSON data that travels in the file."""
+    metadata = _open(path).schema_arrow.metadata or {}
+    return json.loads(metadata[RECORD_KEY])
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise LabError(
+            f"{path} is missing. Restore it from a copy, or remove its study's folder and run again."
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise LabError(f"{path} is corrupt: {reason} Remove its study's folder and run again.") from error

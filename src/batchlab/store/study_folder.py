@@ -1,0 +1,152 @@
+"""One study on disk, from its points to its last measurement.
+
+::
+
+    study.json            what was asked (the study), the points, the pack size; at the end the outcome
+    parts/R-P.parquet     while it runs: a finished pack, its curves and its trials' outcomes in one file
+    checkpoints/R-P.npz   while it runs: an unfinished pack, as it last was
+    trials.json           at the end: a record for each trial
+    measurements.parquet  at the end: every stored step of every trial
+
+A study is finished once study.json says so; that is written last. Until then the parts hold the truth.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from batchlab.core.measurement import Measurements
+from batchlab.core.result import StudyResult
+from batchlab.core.study import Study
+from batchlab.core.trial import Status, Trial
+from batchlab.core.value import Value
+from batchlab.errors import LabError, SpecError
+from batchlab.store import parquet
+from batchlab.store.files import TEMPORARY, make_folder, read_json, whole_file, write_json
+
+
+class StudyRecord(Value):
+    """The contents of study.json."""
+
+    study: Study
+    points: tuple[dict[str, float], ...]
+    """The points of the search space, drawn up front; trial i trains point i."""
+
+    pack_size: int | None = None
+    """Trials trained together, once it is chosen."""
+
+    state: Literal["running", "finished"] = "running"
+    end_step: int | None = None
+    """The step to which the complete trials trained."""
+
+    trained_steps: int | None = None
+    """Updates computed for all trials, replaced and cut parts included."""
+
+    wall_seconds: float | None = None
+    """Processor time of all packs, on one core each."""
+
+    counts: dict[Status, int] | None = None
+    """Trials by how they ended."""
+
+    num_measurements: int | None = None
+    note: str | None = None
+    """What a reader should know, such as a budget of trials that could not be met."""
+
+
+class StudyFolder:
+    """Reads and writes the folder of one study."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def has_record(self) -> bool:
+        """Whether study.json is there."""
+        return (self.folder / "study.json").exists()
+
+    def record(self) -> StudyRecord:
+        """Return what study.json says."""
+        path = self.folder / "study.json"
+        try:
+            return StudyRecord.parse(read_json(path), str(path))
+        except SpecError as error:
+            raise LabError(str(error)) from None
+
+    def save_record(self, record: StudyRecord) -> None:
+        """Write study.json, making the folders of a new study."""
+        for folder in (self.folder, self.folder / "parts", self.folder / "checkpoints"):
+            if record.state == "running":
+                make_folder(folder)
+        write_json(self.folder / "study.json", record.plain())
+
+    def save_part(self, name: str, measurements: Measurements, outcome: dict[str, Any]) -> None:
+        """Keep a finished pack; its checkpoint is no longer needed."""
+        parquet.write_measurements(self.folder / "parts" / f"{name}.parquet", measurements, outcome)
+        self.checkpoint_path(name).unlink(missing_ok=True)
+
+    def parts(self) -> dict[str, tuple[Measurements, dict[str, Any]]]:
+        """Return the finished packs by name: their measurements and outcomes."""
+        paths = sorted((self.folder / "parts").glob("*.parquet"))
+        return {path.stem: (parquet.read_measurements(path), parquet.read_record(path)) for path in paths}
+
+    def checkpoint_path(self, name: str) -> Path:
+        """Return where the checkpoint of an unfinished pack lies."""
+        return self.folder / "checkpoints" / f"{name}.npz"
+
+    def finish(self, record: StudyRecord, trials: list[Trial], measurements: Measurements) -> None:
+        """Store the study's outcome; the parts go once it is safe."""
+        parquet.write_measurements(self.folder / "measurements.parquet", measurements)
+        write_json(self.folder / "trials.json", [trial.plain() for trial in trials])
+        self.save_record(record)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Remove what only a running study needs, also after a kill between two steps of `finish`."""
+        for name in ("parts", "checkpoints"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for leftover in self.folder.glob(f"*{TEMPORARY}"):
+            with contextlib.suppress(FileNotFoundError):
+                leftover.unlink()
+
+    def trials(self) -> list[Trial]:
+        """Return the trial records of a finished study."""
+        path = self.folder / "trials.json"
+        try:
+            return [Trial.parse(trial, str(path)) for trial in read_json(path)]
+        except SpecError as error:
+            raise LabError(str(error)) from None
+
+    def result(self, metrics: list[str] | None = None) -> StudyResult:
+        """Return a finished study as the analyses read it, with all metrics or only the named ones."""
+        record = self.record()
+        assert record.end_step is not None
+        return StudyResult(
+            workload=record.study.workload.name,
+            batch_size=record.study.batch_size,
+            trials=tuple(self.trials()),
+            measurements=parquet.read_measurements(self.folder / "measurements.parquet", metrics),
+            search_space=record.study.search_space,
+            end_step=record.end_step,
+        )
+
+
+def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays to an .npz file, whole."""
+    with whole_file(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def read_checkpoint(path: Path) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a checkpoint, or None where there is none."""
+    if not path.exists():
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path} is corrupt: {error}. Remove it and run again.") from error
