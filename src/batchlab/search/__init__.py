@@ -1,0 +1,1 @@
+"""Filling studies: spec files, points, the race, worker processes, the runner."""

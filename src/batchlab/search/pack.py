@@ -1,0 +1,158 @@
+"""Training one pack of trials to the end of their race, with checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from batchlab.core.measurement import Measurements
+from batchlab.core.study import Study
+from batchlab.engine.base import Point, Program, Trainer
+from batchlab.engine.loop import Evaluated, train
+from batchlab.errors import Interrupted
+from batchlab.search.race import Outcome
+from batchlab.store.study_folder import read_checkpoint, write_checkpoint
+
+CHECKPOINT_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class PackTask:
+    """One pack to train: picklable, so that any process on any machine can."""
+
+    study: Study
+    points: Sequence[Point]
+    checkpoint: Path
+    end_step: int
+    """The race's end as known when the task was made."""
+
+
+@dataclass(frozen=True)
+class PackResult:
+    """What a pack did."""
+
+    outcomes: list[Outcome]
+    measurements: Measurements
+    wall_seconds: float
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """How a pack in training talks to the rest of the race."""
+
+    end_step: Callable[[], int]
+    """The study's end, as other packs have brought it nearer."""
+
+    confirm_end: Callable[[int], None]
+    """Tell the other packs that a trial of this one met the goal and stayed sound to the end it set."""
+
+    progress: Callable[[int, int, int | None], None]
+    """Told the step, the number of live trials and the best steps so far, after each evaluation."""
+
+    should_stop: Callable[[], bool]
+
+
+class Recorder:
+    """The rows of a pack so far, and who has met the goal."""
+
+    def __init__(self, study: Study) -> None:
+        self._goal = study.goal
+        self._rows: list[Evaluated] = []
+        self.goal_steps: dict[int, int] = {}
+
+    def add(self, evaluated: Evaluated) -> None:
+        """Keep the metrics of the live trials."""
+        self._rows.append(evaluated)
+        for trial_id in evaluated.trial_ids[self._goal.is_met(evaluated.metrics[self._goal.metric])].tolist():
+            self.goal_steps.setdefault(trial_id, evaluated.step)
+
+    def measurements(self) -> Measurements:
+        """Return all rows as columns, sorted by trial and step."""
+        trial_id = np.concatenate([row.trial_ids for row in self._rows])
+        step = np.repeat([row.step for row in self._rows], [len(row.trial_ids) for row in self._rows])
+        order = np.lexsort((step, trial_id))
+        names = self._rows[0].metrics
+        metrics = {name: np.concatenate([row.metrics[name] for row in self._rows])[order] for name in names}
+        return Measurements(trial_id[order], step[order], metrics)
+
+    def restore(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Take up the rows of a checkpoint."""
+        names = [name for name in columns if name not in ("trial_id", "step")]
+        for step in np.unique(columns["step"]):
+            rows = columns["step"] == step
+            self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
+
+
+def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult:
+    """Train the task's trials from their last checkpoint, or from the start, to the end of the race.
+
+    A stop raises Interrupted, once a checkpoint is written.
+    """
+    saved = read_checkpoint(task.checkpoint)
+    recorder, started = Recorder(task.study), time.perf_counter()
+    program = trainer.program(task.study, task.points, _part(saved, "program.") if saved else None)
+    if saved:
+        recorder.restore(_part(saved, "rows."))
+        started -= float(saved["seconds"])
+    between_chunks = _Checkpoints(program, recorder, task.checkpoint, started, hooks.should_stop)
+
+    def end_step() -> int:
+        return min(hooks.end_step(), _own_end(task.study, program, recorder))
+
+    for evaluated in train(program, task.study, end_step, between_chunks):
+        recorder.add(evaluated)
+        hooks.progress(evaluated.step, len(evaluated.trial_ids), min(recorder.goal_steps.values(), default=None))
+    hooks.confirm_end(_own_end(task.study, program, recorder))
+    outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
+    return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
+
+
+def _own_end(study: Study, program: Program, recorder: Recorder) -> int:
+    """Return the end set by the best live trial; one that diverged after meeting the goal sets none."""
+    live = set(program.trial_ids.tolist())
+    goal_steps = [step for trial_id, step in recorder.goal_steps.items() if trial_id in live]
+    return study.end_step(min(goal_steps, default=None))
+
+
+def _outcome(trial_id: int, program: Program, recorder: Recorder) -> Outcome:
+    diverged_step = program.diverged.get(trial_id)
+    last_step = program.step if diverged_step is None else diverged_step
+    return Outcome(trial_id, last_step, recorder.goal_steps.get(trial_id), diverged_step)
+
+
+def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+class _Checkpoints:
+    """Called between chunks: saves the pack now and then, and stops it when asked to."""
+
+    def __init__(
+        self, program: Program, recorder: Recorder, path: Path, started: float, should_stop: Callable[[], bool]
+    ) -> None:
+        self._program, self._recorder, self._path, self._should_stop = program, recorder, path, should_stop
+        self._started, self._saved = started, time.perf_counter()
+
+    def __call__(self) -> None:
+        stopping = self._should_stop()
+        if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
+            self._save()
+        if stopping:
+            raise Interrupted(f"stopped at step {self._program.step}")
+
+    def _save(self) -> None:
+        rows = self._recorder.measurements()
+        columns = {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}
+        write_checkpoint(
+            self._path,
+            {
+                **{f"program.{name}": array for name, array in self._program.state().items()},
+                **{f"rows.{name}": column for name, column in columns.items()},
+                "seconds": np.array(time.perf_counter() - self._started),
+            },
+        )
+        self._saved = time.perf_counter()

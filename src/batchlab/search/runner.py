@@ -1,0 +1,157 @@
+"""The runner: fills the studies of a sweep. The one place where training meets the store."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from batchlab.core.sweep import Sweep
+from batchlab.engine.base import Trainer
+from batchlab.errors import Interrupted
+from batchlab.search import calibration
+from batchlab.search.calibration import Calibration
+from batchlab.search.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Progress
+from batchlab.search.progress import Display, SilentDisplay, StudyProgress
+from batchlab.search.study_run import StudyRun
+from batchlab.search.trainers import is_quadratic, make_trainer
+from batchlab.store.lab import Lab
+
+CALIBRATE = "calibrate"
+TICK_SECONDS = 0.5
+
+
+def run_sweep(
+    sweep: Sweep,
+    lab: Path,
+    *,
+    data_dir: Path | None = None,
+    num_workers: int | None = None,
+    trainer: Trainer | None = None,
+    display: Display | None = None,
+) -> None:
+    """Train all studies of a sweep and store them in a lab, going on from whatever is there.
+
+    `trainer` replaces the one that the workload's name would get: your own training code, say.
+    Raises Interrupted after a signal, once the running packs have written their checkpoints.
+    """
+    trainer = trainer or make_trainer(sweep, data_dir)
+    store = Lab.create(lab)
+    with store.locked():
+        store.admit(sweep)
+        runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
+        _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
+
+
+class _Runner:
+    def __init__(
+        self, sweep: Sweep, runs: list[StudyRun], trainer: Trainer, num_workers: int, display: Display
+    ) -> None:
+        self._sweep, self._trainer, self._num_workers, self._display = sweep, trainer, num_workers, display
+        self._runs = {run.study.batch_size: run for run in runs}
+        self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
+        self._calibrating: set[int] = set()
+        self._num_running = 0
+        self._is_stopping = False
+
+    def run(self) -> None:
+        """Keep the workers busy until every study is finished, or a signal asks for the end."""
+        for run in self._runs.values():
+            self._settle_pack_size(run)
+        if all(run.is_finished for run in self._runs.values()):
+            return
+        executor = LocalExecutor(self._trainer, list(self._runs), self._num_workers)
+        try:
+            with self._stopping_on_signals(executor), self._display:
+                self._fill(executor)
+        finally:
+            executor.close()
+        if not all(run.is_finished for run in self._runs.values()):
+            raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
+
+    def _fill(self, executor: LocalExecutor) -> None:
+        while True:
+            if not self._is_stopping:
+                self._feed(executor)
+            if self._num_running == 0:
+                return
+            for event in executor.events(TICK_SECONDS):
+                self._take(event, executor)
+            self._display.show(list(self._progress.values()), self._num_workers)
+
+    def _feed(self, executor: LocalExecutor) -> None:
+        """Give every idle worker something to do; large batches, the longest studies as a rule, go first."""
+        for run in reversed(self._runs.values()):
+            batch_size = run.study.batch_size
+            if executor.num_idle and run.pack_size is None and batch_size not in self._calibrating:
+                self._calibrating.add(batch_size)
+                self._num_running += 1
+                task = CalibrateTask(run.study, run.study.metaparameters(run.record.points[0]))
+                executor.submit((batch_size, CALIBRATE), task)
+            while executor.num_idle and (named_task := run.take_task()):
+                name, pack_task = named_task
+                self._num_running += 1
+                self._progress[batch_size].start(name, len(pack_task.points))
+                executor.submit((batch_size, name), pack_task)
+
+    def _take(self, event: Event, executor: LocalExecutor) -> None:
+        if isinstance(event, Failed):
+            raise event.error
+        batch_size, name = event.key
+        run, progress = self._runs[batch_size], self._progress[batch_size]
+        if isinstance(event, Progress):
+            progress.advance(name, event.step, event.num_live, event.best_steps)
+            return
+        self._num_running -= 1
+        if not isinstance(event, Finished):
+            return
+        if name == CALIBRATE:
+            measured = Calibration(*event.result)
+            calibration.remember(run.study, measured)
+            progress.seconds_per_trial_step = measured.seconds_per_trial_step
+            run.choose_pack_size(measured.pack_size)
+        else:
+            run.keep_part(name, event.result)
+            progress.finish(name)
+            executor.bring_end_nearer(batch_size, run.race.end_step)
+
+    def _settle_pack_size(self, run: StudyRun) -> None:
+        """Take the pack size from the study's record, the spec or the calibration file; else it is measured."""
+        wanted = self._sweep.engine.pack_size
+        remembered = calibration.recall(run.study)
+        if remembered:
+            self._progress[run.study.batch_size].seconds_per_trial_step = remembered.seconds_per_trial_step
+        if run.is_finished:
+            return
+        if run.pack_size is not None:
+            run.open_round()
+        elif is_quadratic(run.study.workload):
+            run.choose_pack_size(run.study.trials)
+        elif wanted != "auto":
+            run.choose_pack_size(wanted)
+        elif remembered:
+            run.choose_pack_size(remembered.pack_size)
+
+    @contextmanager
+    def _stopping_on_signals(self, executor: LocalExecutor) -> Iterator[None]:
+        """Turn the first Ctrl-C or SIGTERM into a clean stop; the second ends at once."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self._is_stopping:
+                raise Interrupted("Interrupted twice; what came after the last checkpoints is lost.")
+            self._is_stopping = True
+            executor.stop()
+            self._display.say("Stopping: writing checkpoints (again to stop at once).")
+
+        try:
+            before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not in the main thread: whoever called us handles signals
+            before = {}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

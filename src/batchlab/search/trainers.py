@@ -1,0 +1,85 @@
+"""Which trainer a workload needs, and whether its spec makes sense to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batchlab.core.space import Range
+from batchlab.core.sweep import Sweep
+from batchlab.core.workload import Workload
+from batchlab.data import registry as data
+from batchlab.engine import quadratic
+from batchlab.engine.base import Trainer
+from batchlab.errors import SpecError, unknown_name
+from batchlab.models.registry import check_model
+from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
+
+
+def is_quadratic(workload: Workload) -> bool:
+    """Return whether the workload is the noisy quadratic model, which has a trainer of its own."""
+    return workload.dataset.name == "nqm"
+
+
+def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
+    """Return the trainer of a sweep; a network's dataset is read, or fetched, here."""
+    if is_quadratic(sweep.workload):
+        return quadratic.QuadraticTrainer()
+    from batchlab.engine.torch_trainer import TorchTrainer
+
+    dataset = data.load(sweep.workload.dataset, data_dir)
+    return TorchTrainer(dataset, sweep.engine.device, sweep.engine.precision)
+
+
+def measured_metrics(sweep: Sweep) -> list[str]:
+    """Return every metric that the sweep's trials will measure."""
+    facts = data.facts(sweep.workload.dataset)
+    return [f"{split}/{metric}" for split in sweep.sweep.evaluate.splits for metric in facts.metrics]
+
+
+def check_sweep(sweep: Sweep) -> None:
+    """Raise SpecError where the sweep names something unknown or asks for the impossible."""
+    facts = data.facts(sweep.workload.dataset)
+    if is_quadratic(sweep.workload):
+        quadratic.check_workload(sweep.studies()[0])
+    else:
+        check_model(sweep.workload.model)
+        _check_names(sweep)
+    _check_values(sweep)
+    largest = max(sweep.sweep.batch_sizes)
+    if facts.train_examples is not None and largest > facts.train_examples:
+        raise SpecError(
+            f"batch size {largest} is larger than the training set of {sweep.workload.dataset.name} "
+            f"({facts.train_examples} examples); that is the largest possible batch."
+        )
+    metric, measured = sweep.sweep.hardest_goal.metric, measured_metrics(sweep)
+    if metric not in measured:
+        raise SpecError(f"goal: {unknown_name('metric', metric, measured)} Add its split to `sweep.evaluate.splits`?")
+
+
+def _check_names(sweep: Sweep) -> None:
+    """Check that every metaparameter that is needed has a value, and no other has."""
+    workload, given = sweep.workload, [*sweep.workload.fixed_metaparameters, *sweep.search_space.names]
+    needed = [
+        *optimizer_entry(workload.optimizer.name).metaparameters,
+        *schedule_entry(workload.schedule.name).metaparameters,
+    ]
+    for name in given:
+        if name not in needed:
+            raise SpecError(unknown_name(f"metaparameter of {workload.name}", name, needed))
+    for name in needed:
+        if name not in given:
+            raise SpecError(f"metaparameter `{name}` of {workload.name} has no value: add it to [search_space].")
+
+
+def _check_values(sweep: Sweep) -> None:
+    for name, value in sweep.workload.fixed_metaparameters.items():
+        _check_value(name, value)
+    for name in sweep.search_space.names:
+        dimension = sweep.search_space[name]
+        for value in (dimension.min, dimension.max) if isinstance(dimension, Range) else dimension.values:
+            _check_value(name, value)
+
+
+def _check_value(name: str, value: float) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not BOUNDS[name].admits(value):
+        raise SpecError(f"{name} = {value} must be {BOUNDS[name]}.")

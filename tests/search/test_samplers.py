@@ -1,0 +1,168 @@
+"""The points of a study: inside the space, reproducible, well spread, and the grid in order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+from batchlab.core.study import Study
+from batchlab.core.sweep import Sweep
+from batchlab.errors import SpecError
+from batchlab.search.samplers import draw_points
+
+UNIT = {"min": 0.0, "max": 1.0}
+QUASIRANDOM = ["halton", "sobol"]
+SEEDED = ["halton", "sobol", "random"]
+
+
+def make_study(search_space, sampler="halton", attempts=64, trials=1, seed=0, batch_size=16) -> Study:
+    data = {
+        "name": "test",
+        "seed": seed,
+        "workload": {"dataset": "digits", "model": "fc_128", "optimizer": "momentum"},
+        "sweep": {
+            "batch_sizes": [batch_size],
+            "trials": trials,
+            "max_attempts": attempts,
+            "max_steps": 100,
+            "goal": "val/classification_error < 0.03",
+            "sampler": sampler,
+        },
+        "search_space": search_space,
+    }
+    return Sweep.parse(data, "test").study(batch_size)
+
+
+def column(points, name):
+    return np.array([point[name] for point in points])
+
+
+def test_importing_the_module_does_not_import_scipy():
+    code = "import sys, batchlab.search.samplers; sys.exit('scipy' in sys.modules)"
+
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    assert subprocess.run([sys.executable, "-c", code], check=False, env=environment).returncode == 0
+
+
+@pytest.mark.parametrize("sampler", SEEDED)
+def test_points_are_inside_the_box(sampler):
+    space = {
+        "learning_rate": {"min": 1e-3, "max": 10.0, "scale": "log"},
+        "momentum": {"min": 0.0, "max": 0.999, "scale": "reverse_log"},
+        "learning_rate_decay_steps": {"min": 100, "max": 900, "type": "integer"},
+    }
+    points = draw_points(make_study(space, sampler, attempts=200))
+
+    assert len(points) == 200
+    assert all(list(point) == list(space) for point in points)
+    for name, dimension in space.items():
+        values = column(points, name)
+        assert np.all((dimension["min"] <= values) & (values <= dimension["max"]))
+
+
+@pytest.mark.parametrize("sampler", SEEDED)
+@pytest.mark.parametrize("attempts", [1, 2, 3, 50, 100])
+def test_the_first_points_do_not_depend_on_the_number_of_attempts(sampler, attempts):
+    space = {"a": UNIT, "b": UNIT, "c": UNIT}
+    many = draw_points(make_study(space, sampler, attempts=128))
+
+    assert draw_points(make_study(space, sampler, attempts=attempts)) == many[:attempts]
+
+
+@pytest.mark.parametrize("sampler", SEEDED)
+def test_points_depend_on_seed_and_batch_size_alone(sampler):
+    space = {"a": UNIT}
+    points = draw_points(make_study(space, sampler))
+
+    assert points == draw_points(make_study(space, sampler))
+    assert points != draw_points(make_study(space, sampler, seed=1))
+    assert points != draw_points(make_study(space, sampler, batch_size=32))
+
+
+@pytest.mark.parametrize("sampler", QUASIRANDOM)
+@pytest.mark.parametrize("seed", range(5))
+def test_quasirandom_points_are_spread_better_than_random_ones(sampler, seed):
+    space = {"a": UNIT, "b": UNIT}
+    units = {
+        name: [list(point.values()) for point in draw_points(make_study(space, name, seed=seed))]
+        for name in (sampler, "random")
+    }
+
+    assert qmc.discrepancy(units[sampler]) < 0.5 * qmc.discrepancy(units["random"])
+
+
+@pytest.mark.parametrize("sampler", SEEDED)
+@pytest.mark.parametrize(
+    ("dimension", "quartiles"),
+    [
+        ({"min": 1e-4, "max": 1.0, "scale": "log"}, [1e-3, 1e-2, 1e-1]),
+        ({"min": 0.0, "max": 0.9999, "scale": "reverse_log"}, [0.9, 0.99, 0.999]),
+        ({"min": -1.0, "max": 1.0}, [-0.5, 0.0, 0.5]),
+    ],
+)
+def test_the_scale_decides_where_the_points_lie(sampler, dimension, quartiles):
+    values = column(draw_points(make_study({"x": dimension}, sampler, attempts=1024)), "x")
+
+    assert [np.mean(values < quartile) for quartile in quartiles] == pytest.approx([0.25, 0.5, 0.75], abs=0.05)
+
+
+@pytest.mark.parametrize("sampler", SEEDED)
+@pytest.mark.parametrize(
+    ("dimension", "values"),
+    [
+        ({"min": 3, "max": 6, "type": "integer"}, {3.0, 4.0, 5.0, 6.0}),
+        ({"values": [0.5, 0.1, 7.0, 8.0]}, {0.1, 0.5, 7.0, 8.0}),
+    ],
+)
+def test_whole_numbers_and_listed_values_are_equally_likely(sampler, dimension, values):
+    counts = Counter(column(draw_points(make_study({"x": dimension}, sampler, attempts=1024)), "x").tolist())
+
+    assert set(counts) == values
+    assert min(counts.values()) > 0.8 * 256
+
+
+@pytest.mark.parametrize("sampler", [*SEEDED, "grid"])
+def test_where_nothing_is_searched_the_one_point_is_repeated(sampler):
+    assert draw_points(make_study({}, sampler, attempts=3)) == [{}, {}, {}]
+
+
+def test_the_grid_is_the_product_in_the_order_of_the_space():
+    space = {"b": {"values": [3.0, 1.0]}, "a": {"min": 0.01, "max": 1.0, "scale": "log", "points": 3}}
+    points = draw_points(make_study(space, "grid", attempts=4, trials=4))
+
+    assert [list(point) for point in points] == [["b", "a"]] * 6
+    assert column(points, "b").tolist() == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
+    assert column(points, "a") == pytest.approx([0.01, 0.1, 1.0] * 2)
+
+
+def test_the_grid_does_not_depend_on_seed_or_batch_size():
+    space = {"a": {"min": 0.0, "max": 1.0, "points": 5}}
+
+    assert draw_points(make_study(space, "grid")) == draw_points(make_study(space, "grid", seed=3, batch_size=2))
+
+
+def test_a_grid_of_fewer_points_than_trials_is_refused_with_both_numbers():
+    space = {"a": {"values": [1.0, 2.0]}, "b": {"min": 0.0, "max": 1.0, "points": 3}}
+
+    assert len(draw_points(make_study(space, "grid", trials=6))) == 6
+    with pytest.raises(SpecError, match=r"The grid has 6 points, but sweep\.trials = 7\."):
+        draw_points(make_study(space, "grid", trials=7))
+
+
+def test_a_grid_over_a_range_without_points_names_the_range():
+    with pytest.raises(SpecError, match=r"`search_space\.a`: the grid sampler needs `points`"):
+        draw_points(make_study({"a": UNIT}, "grid"))
+
+
+def test_an_unknown_sampler_is_refused():
+    study = make_study({"a": UNIT}).model_copy(update={"sampler": "sobl"})
+
+    with pytest.raises(SpecError, match=r'Unknown sampler "sobl"\. Did you mean "sobol"\?'):
+        draw_points(study)
