@@ -1,0 +1,55 @@
+"""Numbers as words read them: thousands separated, three digits that mean something, open bounds as such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def count(value: int) -> str:
+    """Return a whole number with its thousands separated.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{value:,}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return `value` rounded to a few significant digits.
+
+    >>> significant(105.716), significant(12345.6), significant(0.02954)
+    ('106', '12,300', '0.0295')
+    """
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e15 else f"{rounded:g}"
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Return an interval in words; a bound that is None is open.
+
+    >>> bounds(95.2, 118.0), bounds(95.2, None), bounds(None, 118.0)
+    ('95.2 to 118', '> 95.2', '< 118')
+    """
+    if low is None:
+        return "not bounded" if high is None else f"< {significant(high)}"
+    return f"> {significant(low)}" if high is None else f"{significant(low)} to {significant(high)}"
+
+
+def estimate(value: float, low: float | None, high: float | None) -> str:
+    """Return a value with its interval, or the bound alone where one side is open.
+
+    >>> estimate(105.7, 95.2, 118.0), estimate(3790.0, 143.0, None)
+    ('106 (95.2 to 118)', '> 143')
+    """
+    interval = bounds(low, high)
+    return interval if low is None or high is None else f"{significant(value)} ({interval})"
+
+
+def listed(batch_sizes: Iterable[int]) -> str:
+    """Return batch sizes as a sentence lists them.
+
+    >>> listed([1, 2, 1024])
+    '1, 2 and 1,024'
+    """
+    *most, last = [count(batch_size) for batch_size in batch_sizes]
+    return f"{', '.join(most)} and {last}" if most else last

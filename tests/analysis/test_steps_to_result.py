@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from batchlab.analysis import first_steps, steps_to_result
+from batchlab.core.goal import Goal
+from batchlab.core.measurement import Measurements
+from batchlab.core.result import StudyResult
+from batchlab.core.trial import Status, Trial
+from batchlab.errors import InputError
+
+GOAL = Goal.read("val/loss < 1.0")
+
+
+def test_the_smallest_step_over_all_trials_wins(make_result):
+    result = make_result([[3, 2, 0.5], [3, 0.9, 0.8], [3, 3, 3]])
+
+    row = steps_to_result(result, GOAL)
+
+    assert (row.steps, row.trial.trial_id) == (10, 1)
+    assert row.reached_steps == (10, 20)
+    assert row.num_trials == 3
+
+
+def test_the_goal_is_strict_where_it_is_written_so(make_result):
+    result = make_result([[2, 1.0, 0.5]])
+
+    assert steps_to_result(result, GOAL).steps == 20
+    assert steps_to_result(result, Goal.read("val/loss <= 1.0")).steps == 10
+
+
+def test_a_goal_to_exceed_is_met_from_below(make_result):
+    result = make_result([[0.1, 0.31, 0.4]])
+
+    assert steps_to_result(result, Goal.read("val/loss > 0.31")).steps == 20
+
+
+def test_ties_go_to_the_smallest_trial_id(make_result):
+    result = make_result([[3, 3, 0.1], [3, 0.9, 3], [3, 0.1, 3]])
+
+    assert steps_to_result(result, GOAL).trial.trial_id == 1
+
+
+def test_the_metric_need_not_stay_beyond_the_goal(make_result):
+    assert steps_to_result(make_result([[3, 0.9, 5, 5]]), GOAL).steps == 10
+
+
+def test_a_nan_meets_no_goal_and_later_rows_still_count(make_result):
+    assert steps_to_result(make_result([[3, np.nan, 0.5]]), GOAL).steps == 20
+
+
+def test_a_goal_may_be_met_before_any_update(make_result):
+    assert steps_to_result(make_result([[0.5, 0.4]]), GOAL).steps == 0
+
+
+def test_only_complete_trials_count_and_the_others_are_counted(make_result):
+    statuses = {0: Status.INFEASIBLE, 1: Status.INCOMPLETE}
+    result = make_result([[0.1], [0.1], [3, 3, 0.5]], statuses)
+
+    row = steps_to_result(result, GOAL)
+
+    assert (row.steps, row.trial.trial_id) == (20, 2)
+    assert (row.complete, row.infeasible, row.incomplete) == (1, 1, 1)
+
+
+def test_the_first_complete_trials_are_taken_in_ascending_id_not_the_best(make_result):
+    result = make_result([[3, 3], [3, 3, 0.5], [3, 0.5]], {0: Status.INFEASIBLE})
+
+    assert first_steps(result, GOAL, num_trials=1) == {1: 20}
+    assert first_steps(result, GOAL, num_trials=99) == {1: 20, 2: 10}
+
+
+def test_no_trial_that_meets_the_goal_is_a_result_of_none(make_result):
+    row = steps_to_result(make_result([[3, 2], [3, 3]]), GOAL)
+
+    assert (row.steps, row.trial, row.interval, row.at_boundary) == (None, None, None, ())
+    assert not row.is_reached
+    assert row.end_step == 10
+    assert first_steps(make_result([[3, 2], [3, 3]]), GOAL) == {0: None, 1: None}
+
+
+def test_a_study_without_any_row_is_not_reached(make_result):
+    row = steps_to_result(make_result([]), GOAL)
+
+    assert (row.steps, row.num_trials) == (None, 0)
+
+
+def test_a_metric_never_measured_is_an_error_that_lists_the_measured_ones(make_result):
+    with pytest.raises(InputError, match=r'^"val/lost" was never measured in this study\. Measured: val/loss\.$'):
+        steps_to_result(make_result([[3, 2]]), Goal.read("val/lost < 1"))
+
+
+def test_a_column_of_nan_was_never_measured(make_result):
+    with pytest.raises(InputError, match="was never measured"):
+        steps_to_result(make_result([[np.nan, np.nan]]), GOAL)
+
+
+def test_zero_trials_are_refused(make_result):
+    with pytest.raises(InputError, match="num_trials = 0 selects no trial"):
+        first_steps(make_result([[3, 2]]), GOAL, num_trials=0)
+
+
+def test_the_interval_and_the_edges_of_the_best_trial_come_along(make_result):
+    row = steps_to_result(make_result([[3, 0.5], [3, 3, 0.5]], learning_rate=9.9), GOAL)
+
+    assert (row.interval.low, row.interval.high) == (10, 20)
+    assert row.at_boundary == ("learning_rate",)
+
+
+def test_half_a_million_rows_agree_with_a_plain_loop(make_result):
+    rng = np.random.default_rng(0)
+    num_trials, num_evals = 500, 1000
+    values = np.maximum.accumulate(rng.exponential(size=(num_trials, num_evals)), axis=1)
+    trials = tuple(
+        Trial(trial_id=i, status=Status.COMPLETE, metaparameters={}, last_step=num_evals - 1) for i in range(num_trials)
+    )
+    rows = Measurements(
+        np.repeat(np.arange(num_trials), num_evals),
+        np.tile(np.arange(num_evals), num_trials),
+        {"val/x": values.ravel()},
+    )
+    space = make_result([]).search_space
+    expected = {i: next((step for step in range(num_evals) if values[i, step] > 8), None) for i in range(num_trials)}
+
+    found = first_steps(StudyResult("a/b/c", 1, trials, rows, space, num_evals - 1), Goal.read("val/x > 8"))
+
+    assert expected == found
