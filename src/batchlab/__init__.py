@@ -1,0 +1,44 @@
+"""batchlab: how does the batch size change neural-network training, and where does it stop paying?
+
+>>> import batchlab
+>>> sweep = batchlab.load_sweep("digits", ["sweep.trials=8"])
+>>> [study.batch_size for study in sweep.studies()][:3]
+[1, 2, 4]
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "BatchlabError": "batchlab.errors",
+    "Curve": "batchlab.core.measurement",
+    "Goal": "batchlab.core.goal",
+    "Lab": "batchlab.store.lab",
+    "Measurements": "batchlab.core.measurement",
+    "Point": "batchlab.engine.base",
+    "Program": "batchlab.engine.base",
+    "Study": "batchlab.core.study",
+    "StudyResult": "batchlab.core.result",
+    "Sweep": "batchlab.core.sweep",
+    "Trainer": "batchlab.engine.base",
+    "Trial": "batchlab.core.trial",
+    "Workload": "batchlab.core.workload",
+    "load_sweep": "batchlab.search.spec",
+    "run_sweep": "batchlab.search.runner",
+    "summarise": "batchlab.analysis.summary",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that `import batchlab` costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'batchlab' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,59 @@
+"""batchlab report: everything about a lab on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from batchlab.cli.options import DEFAULT_LAB, LabOption, SweepOption, WorkloadArgument, summarise_sweep, warn
+
+if TYPE_CHECKING:
+    from batchlab.report.build import ReportSection
+    from batchlab.store.lab import Lab, SweepResults
+
+
+def report(
+    workload: WorkloadArgument = None,
+    lab: LabOption = DEFAULT_LAB,
+    out: Annotated[Path | None, typer.Option("--out", help="The page; report.html in the lab if left out.")] = None,
+    sweep: SweepOption = None,
+) -> None:
+    """Write one self-contained HTML page with figures, tables, spec and environment; it opens offline."""
+    from batchlab.report.build import write_report
+    from batchlab.store.lab import Lab
+
+    store = Lab.open(lab)
+    wanted = [store.find(workload, sweep).name] if workload or sweep else store.sweep_names()
+    sections, problems = [], 0
+    for name in wanted:
+        if not store.results(store.sweep(name)).results:
+            warn(f"sweep {name} has no finished study yet; it is left out")
+            continue
+        results, section = _section(store, name)
+        sections.append(section)
+        problems += len(results.problems)
+    path = out or lab / "report.html"
+    write_report(path, sections)
+    print(path)
+    if problems:
+        raise typer.Exit(2)
+
+
+def _section(store: Lab, name: str) -> tuple[SweepResults, ReportSection]:
+    from batchlab.report.build import ReportSection
+
+    results, summary = summarise_sweep(store, None, name)
+    records = [store.study_folder(name, result.batch_size).record() for result in results.results]
+    trials = [trial for result in results.results for trial in result.trials]
+    protocol: dict[str, Any] = {
+        "protocol": results.sweep.sweep.protocol,
+        "trained_steps": sum(record.trained_steps or 0 for record in records),
+        "full_steps": sum(record.study.trials * record.study.max_steps for record in records),
+        "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
+        "pack_sizes": {str(record.study.batch_size): record.pack_size for record in records},
+    }
+    environment = next((trial.environment for trial in trials if trial.environment), {})
+    spec = results.sweep.plain()
+    return results, ReportSection(summary=summary, spec=spec, environment=environment, protocol=protocol)

@@ -1,0 +1,89 @@
+"""batchlab run: train the studies of a spec."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_table, warn
+
+if TYPE_CHECKING:
+    from batchlab.core.sweep import Sweep
+
+
+def run(
+    spec: Annotated[str, typer.Argument(help="A spec file, or a built-in study: see `batchlab workloads`.")],
+    lab: LabOption = DEFAULT_LAB,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one for each core.")] = None,
+    data: DataOption = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a value of the spec: --set sweep.trials=8")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print studies, points and cost; train nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a workload at every batch size of a spec, tuned at each; run it again to go on after a stop."""
+    from batchlab.search.spec import load_sweep
+
+    sweep = load_sweep(spec, settings or [])
+    if dry_run:
+        _print_plan(sweep, data, workers)
+        return
+    from batchlab.cli.curve import print_curve
+    from batchlab.search.progress import make_display
+    from batchlab.search.runner import run_sweep
+
+    run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display())
+    print_curve(lab, sweep.workload.name, sweep.name, as_json=as_json)
+    if not as_json:
+        _print_saving(sweep, lab)
+
+
+def _print_plan(sweep: Sweep, data: Path | None, workers: int | None) -> None:
+    """Print each study with its cost, an upper bound: the race ends most trials long before."""
+    from batchlab.search.estimate import estimate_sweep
+    from batchlab.search.progress import spell_seconds
+
+    estimate = estimate_sweep(sweep, data)
+    rows = [
+        [
+            f"{study.batch_size:,}",
+            f"{study.trials}",
+            f"{study.attempts}",
+            f"{study.max_steps:,}",
+            f"{1e6 * study.seconds_per_trial_step:,.0f}",
+            spell_seconds(study.max_seconds),
+            ", ".join(f"{name} {value:.3g}" for name, value in study.first_point.items()),
+        ]
+        for study in estimate
+    ]
+    header = ["batch size", "trials", "points", "max steps", "us/trial-step", "at most (one core)", "first point"]
+    print(
+        f"Sweep {sweep.name}: {sweep.workload.name}, goal {sweep.sweep.hardest_goal}, {sweep.sweep.protocol} protocol"
+    )
+    print_table(header, rows)
+    import os
+
+    num_workers = workers or os.cpu_count() or 1
+    total = sum(study.max_seconds for study in estimate) / num_workers
+    print(f"At most {spell_seconds(total)} with {num_workers} workers, if no trial met the goal; nothing was trained.")
+
+
+def _print_saving(sweep: Sweep, lab: Path) -> None:
+    """Print how many steps the race trained, against the full protocol on the same points."""
+    from batchlab.store.lab import Lab
+
+    store = Lab.open(lab)
+    records = [store.study_folder(sweep.name, batch_size).record() for batch_size in sweep.sweep.batch_sizes]
+    for record in records:
+        if record.note:
+            warn(f"batch size {record.study.batch_size}: {record.note}")
+    if sweep.sweep.protocol != "race":
+        return
+    trained = sum(record.trained_steps or 0 for record in records)
+    full = sum(record.study.trials * record.study.max_steps for record in records)
+    print(
+        f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({full / trained:.0f} times)."
+    )

@@ -1,0 +1,30 @@
+"""batchlab status: what a lab holds and how far it is."""
+
+from __future__ import annotations
+
+from batchlab.cli.options import DEFAULT_LAB, JsonOption, LabOption, print_json, print_table
+
+
+def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
+    """List the sweeps of a lab: studies finished, trials by outcome, measurements."""
+    from batchlab.store.lab import Lab
+    from batchlab.store.status import sweep_statuses
+
+    statuses = sweep_statuses(Lab.open(lab))
+    if as_json:
+        print_json([status.__dict__ for status in statuses])
+        return
+    header = ["studies", "complete", "infeasible", "incomplete", "measurements", "sweep", "workload"]
+    rows = [
+        [
+            f"{status.finished}/{status.studies}",
+            f"{status.complete:,}",
+            f"{status.infeasible:,}",
+            f"{status.incomplete:,}",
+            f"{status.measurements:,}",
+            status.sweep,
+            status.workload,
+        ]
+        for status in statuses
+    ]
+    print_table(header, rows)
