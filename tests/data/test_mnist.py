@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +25,8 @@ def facts(request: pytest.FixtureRequest) -> DatasetFacts:
 
 
 @pytest.fixture(scope="module")
-def loaded(facts: DatasetFacts, shared_data: Path) -> Iterator[Dataset]:
-    yield mnist.load(facts, lambda file: files.read(file, shared_data))
+def loaded(facts: DatasetFacts, shared_data: Path) -> Dataset:
+    return mnist.load(facts, lambda file: files.read(file, shared_data))
 
 
 def test_splits_have_the_sizes_that_the_facts_promise(facts, loaded):

@@ -5,9 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from batchlab.errors import StorageError
 from batchlab.plots import save, steps_curve_data, steps_curve_figure, svg_text
-from batchlab.plots.export import replace_file
 
 
 @pytest.fixture
@@ -51,19 +49,3 @@ def test_the_svg_needs_no_font_and_has_no_date(data):
 
     assert not list(root.iter("{http://www.w3.org/2000/svg}text"))
     assert "<dc:date>" not in svg
-
-
-def test_a_disk_that_refuses_is_one_clear_error_and_leaves_what_was_there(tmp_path):
-    (tmp_path / "file").write_bytes(b"before")
-
-    with pytest.raises(StorageError, match=r"Cannot write .*inside"):
-        replace_file(tmp_path / "file" / "inside", b"after")
-    assert (tmp_path / "file").read_bytes() == b"before"
-
-
-def test_a_failed_rename_leaves_no_temporary_file(tmp_path):
-    (tmp_path / "taken").mkdir()
-
-    with pytest.raises(StorageError, match="Cannot write"):
-        replace_file(tmp_path / "taken", b"after")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]

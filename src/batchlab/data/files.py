@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from batchlab.errors import DataError, StorageError
+from batchlab.errors import DataError
+from batchlab.files import write_file
 
 DATA_VARIABLE = "BATCHLAB_DATA"
 TIMEOUT_SECONDS = 30.0
@@ -60,8 +60,8 @@ def places(file: DataFile, data_dir: Path | None) -> list[Path]:
 
 
 def find(file: DataFile, data_dir: Path | None) -> Path | None:
-    """Return the first place that holds a file of that name, or None; its content is not looked at."""
-    return next((path for path in places(file, data_dir) if os.path.isfile(path)), None)
+    """Return the first place where something of that name is, or None; whether it is the file is not looked at."""
+    return next((path for path in places(file, data_dir) if os.path.exists(path)), None)
 
 
 def state(file: DataFile, data_dir: Path | None) -> DataState:
@@ -122,7 +122,7 @@ def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
             failures.append(f"{url}: {error}")
             continue
         if _sha256(content) == file.sha256:
-            _keep(content, _cached(file))
+            write_file(_cached(file), content)
             return content
         failures.append(f"{url}: {len(content):,} bytes with SHA-256 {_sha256(content)}, expected {file.sha256}")
     raise DataError(
@@ -130,25 +130,6 @@ def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
         f" fetching failed ({'; '.join(failures) or 'no address is known'})."
         f" Put the file into a folder and give it as --data DIR, or set {DATA_VARIABLE} to it."
     )
-
-
-def _keep(content: bytes, path: Path) -> None:
-    """Write `content` to `path` as a whole or not at all."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as temporary:
-            try:
-                temporary.write(content)
-                temporary.flush()
-                os.fsync(temporary.fileno())
-                os.replace(temporary.name, path)
-            except BaseException:
-                os.unlink(temporary.name)
-                raise
-    except OSError as error:
-        raise StorageError(
-            f"{path} cannot be written: {error.strerror}. Make room there, or point XDG_CACHE_HOME to another folder."
-        ) from error
 
 
 def _data_folders(data_dir: Path | None) -> dict[str, Path]:

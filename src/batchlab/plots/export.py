@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
-import os
 from pathlib import Path
 from typing import Protocol
 
 from matplotlib.figure import Figure
 
-from batchlab.errors import StorageError
+from batchlab.files import write_file
 from batchlab.plots import style
 
 
@@ -31,7 +29,7 @@ def save(figure: Figure, data: FigureData, stem: Path) -> list[Path]:
     contents = {".svg": svg_text(figure).encode(), ".png": _png(figure), ".csv": csv_text(data).encode()}
     paths = [stem.parent / f"{stem.name}{suffix}" for suffix in contents]
     for path, content in zip(paths, contents.values(), strict=True):
-        replace_file(path, content)
+        write_file(path, content)
     return paths
 
 
@@ -48,22 +46,6 @@ def csv_text(data: FigureData) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Write `content` to a temporary name beside `path`, sync and rename; StorageError if the disk refuses."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise StorageError(f"Cannot write {path}: {error.strerror}. Choose a folder with room to write.") from error
 
 
 def _png(figure: Figure) -> bytes:

@@ -13,8 +13,8 @@ from markupsafe import Markup
 from batchlab.analysis import WorkloadSummary
 from batchlab.analysis.text import estimate
 from batchlab.errors import InputError
+from batchlab.files import write_file
 from batchlab.plots import metaparameters_data, metaparameters_figure, steps_curve_data, steps_curve_figure, svg_text
-from batchlab.plots.export import replace_file
 from batchlab.report import words
 from batchlab.report.inline_svg import inline_svg
 from batchlab.report.spec_text import spec_text
@@ -55,7 +55,7 @@ def write_report(
     path: Path, sections: Sequence[ReportSection], title: str = "Steps to result against batch size"
 ) -> Path:
     """Write the page to `path`, whole or not at all, and return `path`."""
-    replace_file(path, build_report(sections, title).encode())
+    write_file(path, build_report(sections, title).encode())
     return path
 
 

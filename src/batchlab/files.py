@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,10 +29,18 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         temporary.replace(path)
         sync_folder(path.parent)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that refuses to write may refuse to remove as well
+            temporary.unlink()
         if isinstance(error, OSError) and not isinstance(error, StorageError):
             raise storage_error(path, error) from error
         raise
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write `content` to `path`, making its folder; it is all there or what was there before."""
+    make_folder(path.parent)
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:

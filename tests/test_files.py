@@ -1,0 +1,165 @@
+"""Files that are whole or not there, whatever goes wrong while they are written."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from batchlab import files
+from batchlab.errors import LabError, StorageError
+from batchlab.files import make_folder, read_json, whole_file, write_file, write_json
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def full_disk(*arguments):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_whole_file_holds_what_was_written(tmp_path):
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"new")
+
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert names(tmp_path) == ["a"]
+
+
+def test_nothing_is_at_the_path_before_the_end(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"new")
+        file.flush()
+        assert (tmp_path / "a").read_bytes() == b"old"
+
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt()])
+@pytest.mark.parametrize("before", [b"old", None])
+def test_an_exception_leaves_the_old_file_and_no_temporary(tmp_path, error, before):
+    if before is not None:
+        (tmp_path / "a").write_bytes(before)
+
+    with pytest.raises(type(error)), whole_file(tmp_path / "a") as file:
+        file.write(b"half")
+        raise error
+
+    assert names(tmp_path) == ([] if before is None else ["a"])
+    assert before is None or (tmp_path / "a").read_bytes() == before
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_is_a_storage_error_and_leaves_the_old_file(tmp_path, monkeypatch, call):
+    (tmp_path / "a").write_bytes(b"old")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full_disk)
+
+        with pytest.raises(StorageError) as caught, whole_file(tmp_path / "a") as file:
+            file.write(b"new")
+
+    assert caught.value.exit_code == 2
+    assert str(caught.value) == (
+        f"Could not write {tmp_path / 'a'}: No space left on device. Nothing half-written is kept; "
+        "make room or choose another folder, then run the same command again."
+    )
+    assert isinstance(caught.value.__cause__, OSError)
+    assert names(tmp_path) == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_write_is_a_storage_error(tmp_path):
+    with pytest.raises(StorageError, match="No space left on device"), whole_file(tmp_path / "a") as file:
+        file.write(b"half")
+        full_disk()
+
+    assert names(tmp_path) == []
+
+
+def test_the_file_is_synced_before_it_is_renamed_and_the_folder_after(tmp_path, monkeypatch):
+    calls, fsync, replace = [], os.fsync, os.replace
+
+    def noted_fsync(descriptor):
+        calls.append("folder" if os.path.isdir(f"/proc/self/fd/{descriptor}") else "file")
+        fsync(descriptor)
+
+    def noted_replace(source, target, **options):
+        calls.append("rename")
+        replace(source, target, **options)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"new")
+
+    assert calls == ["file", "rename", "folder"]
+
+
+def test_a_folder_that_refuses_even_to_clean_up_is_a_storage_error(tmp_path):
+    """As on a read-only disk, where removing what is not there fails as well."""
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(StorageError, match="Not a directory"), whole_file(tmp_path / "file" / "a") as file:
+        file.write(b"new")
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(StorageError, match=f"Could not write {tmp_path / 'file' / 'folder'}") as caught:
+        make_folder(tmp_path / "file" / "folder")
+
+    assert caught.value.exit_code == 2
+
+
+def test_json_comes_back_as_it_went_in(tmp_path):
+    data = {"a": [1, 2.5, 0.1 + 0.2, 1e-300, None, True], "ü": {"b": "text"}}
+
+    write_json(tmp_path / "a.json", data)
+
+    assert read_json(tmp_path / "a.json") == data
+    assert "ü" in (tmp_path / "a.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"a": 1', b"\xff\xfe", b"{]"])
+def test_a_file_that_is_no_json_is_named(tmp_path, content):
+    path = tmp_path / "a.json"
+    path.write_bytes(content)
+
+    with pytest.raises(LabError, match=f"^{path} is corrupt: .*run again"):
+        read_json(path)
+
+
+def test_a_file_that_is_absent_is_named(tmp_path):
+    with pytest.raises(LabError, match=f"^Could not read {tmp_path / 'a.json'}: No such file or directory"):
+        read_json(tmp_path / "a.json")
+
+
+def test_two_processes_do_not_share_a_temporary_name(tmp_path, monkeypatch):
+    seen = []
+    for process in (1, 2):
+        monkeypatch.setattr(files.os, "getpid", lambda process=process: process)
+        with whole_file(tmp_path / "a") as file:
+            seen.append(file.name)
+
+    assert len(set(seen)) == 2
+
+
+def test_a_disk_that_refuses_is_one_clear_error_and_leaves_what_was_there(tmp_path):
+    (tmp_path / "file").write_bytes(b"before")
+
+    with pytest.raises(StorageError, match="Could not write"):
+        write_file(tmp_path / "file" / "inside", b"after")
+    assert (tmp_path / "file").read_bytes() == b"before"
+
+
+def test_a_failed_rename_leaves_no_temporary_file(tmp_path):
+    (tmp_path / "taken").mkdir()
+
+    with pytest.raises(StorageError, match="Could not write"):
+        write_file(tmp_path / "taken", b"after")
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
