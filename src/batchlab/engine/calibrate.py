@@ -13,7 +13,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
-TIMED_SECONDS = 0.12
+TIMED_SECONDS = 0.2
 MIN_GAIN = 0.97
 """A larger pack must cost at most this share of the best so far per trial-step; two failures in a row end it."""
 

@@ -68,7 +68,7 @@ class TorchProgram:
         for index in range(num_steps):
             losses[index] = self._train_step(batches[index])
             self.step += 1
-        self._drop_diverged(losses)
+        self._drop_diverged(losses, is_evaluated=self.step == target)
 
     def _train_step(self, batch: Tensor) -> Tensor:
         """Make one update of every trial from the examples batch [K, B]; return the losses [K] before it."""
@@ -132,10 +132,15 @@ class TorchProgram:
         masks = [self._model.draw_masks(noise, self._study.batch_size) for noise in noises]
         return torch.from_numpy(np.stack(masks)).to(self._device)
 
-    def _drop_diverged(self, losses: Tensor) -> None:
-        """Let the trials leave whose loss [num_steps, K] or parameters went wrong: one look for many steps."""
+    def _drop_diverged(self, losses: Tensor, is_evaluated: bool) -> None:
+        """Let the trials leave whose loss [num_steps, K] went wrong: one look for many steps.
+
+        Where an evaluation follows, parameters that are not finite count too; elsewhere they show in the next
+        loss. So the step of a divergence does not depend on where a chunk ends, nor on the pack.
+        """
         bad = ~(losses <= LOSS_BOUND)  # NaN compares false, so it is bad
-        bad[-1] |= ~self._parameters.values.sum(1).isfinite()  # one pass: a sum with NaN or infinity is not finite
+        if is_evaluated:
+            bad[-1] |= ~self._parameters.values.sum(1).isfinite()  # a sum with NaN or infinity is not finite
         if not bool(bad.any()):
             return
         is_bad = bad.cpu().numpy()
