@@ -11,8 +11,8 @@ from pathlib import Path
 
 from batchlab.core.study import Study
 from batchlab.errors import BatchlabError
+from batchlab.files import make_folder, read_json, write_json
 from batchlab.search.environment import cpu_name, package_versions
-from batchlab.store.files import make_folder, read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,9 @@ def remember(study: Study, calibration: Calibration) -> None:
         entries = read_json(path) if path.exists() else {}
     except BatchlabError:
         entries = {}
+    known = entries if isinstance(entries, dict) else {}
     try:
-        write_json(path, {**entries, _key(study): calibration.__dict__})
+        write_json(path, {**known, _key(study): calibration.__dict__})
     except BatchlabError:
         return  # without a cache the next run measures again
 

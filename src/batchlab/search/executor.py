@@ -102,11 +102,10 @@ class LocalExecutor:
         """Give a task to an idle worker; `key` comes back with its events."""
         worker = next(worker for worker in self._workers if worker.key is None)
         worker.key = key
-        worker.pipe.send((key, task))
-
-    def bring_end_nearer(self, batch_size: int, end_step: int) -> None:
-        """Set the end of a study's race, where it is nearer than the one that is known."""
-        _lower(self._ends[batch_size], end_step)
+        try:
+            worker.pipe.send((key, task))
+        except (BrokenPipeError, ConnectionResetError):
+            raise worker.death() from None
 
     def events(self, timeout: float | None) -> Iterator[Event]:
         """Yield what the workers have said, waiting for up to `timeout` seconds; None waits for the first."""
@@ -129,7 +128,7 @@ class LocalExecutor:
         """End the workers at once; packs that still run lose what came after their last checkpoint."""
         for worker in self._workers:
             worker.pipe.close()
-            worker.process.terminate()
+            worker.process.kill()
         for worker in self._workers:
             worker.process.join()
 
@@ -149,9 +148,12 @@ class _Worker:
 
 
 def _serve(pipe: Connection, trainer: Trainer, ends: dict[int, Any], stop: Any) -> None:
-    """The life of a worker: tasks in, events out, until the pipe closes."""
+    """The life of a worker: tasks in, events out, until the pipe closes.
+
+    A signal to the whole group is for the parent alone, which tells its workers to write their checkpoints.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
         try:
@@ -226,8 +228,8 @@ def worker_environment() -> Iterator[None]:
 
 @contextmanager
 def _undisturbed_by_signals() -> Iterator[None]:
-    """Keep Ctrl-C from a process that has not yet said that it ignores it."""
-    signals = {signal.SIGINT}
+    """Keep signals from a process that has not yet said that it ignores them."""
+    signals = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield

@@ -49,6 +49,8 @@ class StudyProgress:
     @property
     def best_steps(self) -> int | None:
         """The fewest steps to the goal so far."""
+        if self.run.is_finished:
+            return self.run.record.best_steps
         known = [steps for steps in (self._best_steps, self.run.race.best_steps) if steps is not None]
         return min(known, default=None)
 

@@ -58,15 +58,27 @@ class Race:
         """The step to which trials train, as far as is known at the end of the last round."""
         return self.study.end_step(self.best_steps)
 
+    def known_end(self, outcomes: Mapping[int, Outcome]) -> int:
+        """Return the nearest end that a trial has set and stayed sound to, while the round is still open."""
+        racing = [outcome for trial_id, outcome in outcomes.items() if trial_id not in self.infeasible]
+        return min([self.end_step, *(end for outcome in racing if (end := self._reached_end(outcome)) is not None)])
+
+    def _reached_end(self, outcome: Outcome) -> int | None:
+        if outcome.goal_step is None:
+            return None
+        end = self.study.end_step(outcome.goal_step)
+        return end if outcome.last_step >= end and outcome.survives(end) else None
+
     def close_round(self, outcomes: Mapping[int, Outcome]) -> range:
         """Decide who diverged, from the outcomes of all trials so far; return the next round's trials.
 
-        An empty range means that the race is over.
+        Outcomes of later rounds, which are there when a race is replayed, do not count yet. An empty range
+        means that the race is over.
         """
-        racing = [outcome for trial_id, outcome in outcomes.items() if trial_id not in self.infeasible]
+        tried = self.rounds[-1].stop
+        racing = [outcomes[trial_id] for trial_id in range(tried) if trial_id not in self.infeasible]
         self.best_steps = best_steps(self.study, racing)
         self.infeasible |= {outcome.trial_id for outcome in racing if not outcome.survives(self.end_step)}
-        tried = self.rounds[-1].stop
         missing = self.study.trials - (tried - len(self.infeasible))
         following = range(tried, min(tried + missing, self.num_points))
         if following:

@@ -79,7 +79,7 @@ class _Runner:
             if self._num_running == 0:
                 return
             for event in executor.events(TICK_SECONDS):
-                self._take(event, executor)
+                self._take(event)
             self._display.show(list(self._progress.values()), self._num_workers)
 
     def _feed(self, executor: LocalExecutor) -> None:
@@ -97,7 +97,7 @@ class _Runner:
                 self._progress[batch_size].start(name, len(pack_task.points))
                 executor.submit((batch_size, name), pack_task)
 
-    def _take(self, event: Event, executor: LocalExecutor) -> None:
+    def _take(self, event: Event) -> None:
         if isinstance(event, Failed):
             raise event.error
         batch_size, name = event.key
@@ -116,7 +116,6 @@ class _Runner:
         else:
             run.keep_part(name, event.result)
             progress.finish(name)
-            executor.bring_end_nearer(batch_size, run.race.end_step)
 
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the study's record, the spec or the calibration file; else it is measured."""
@@ -128,10 +127,10 @@ class _Runner:
             return
         if run.pack_size is not None:
             run.open_round()
-        elif is_quadratic(run.study.workload):
-            run.choose_pack_size(run.study.trials)
         elif wanted != "auto":
             run.choose_pack_size(wanted)
+        elif is_quadratic(run.study.workload):
+            run.choose_pack_size(run.study.trials)
         elif remembered:
             run.choose_pack_size(remembered.pack_size)
 

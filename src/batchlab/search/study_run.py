@@ -90,7 +90,9 @@ class StudyRun:
         name, trial_ids = next(iter(self._pending.items()))
         self.running[name] = self._pending.pop(name)
         points = [Point(i, self.study.metaparameters(self._record.points[i])) for i in trial_ids]
-        return name, PackTask(self.study, points, self._folder.checkpoint_path(name), self.race.end_step)
+        return name, PackTask(
+            self.study, points, self._folder.checkpoint_path(name), self.race.known_end(self.outcomes)
+        )
 
     def keep_part(self, name: str, result: PackResult) -> None:
         """Store a finished pack; with the last one of a round the next begins or the study ends."""
@@ -119,6 +121,7 @@ class StudyRun:
         self._record = self._record.model_copy(
             update={
                 "state": "finished",
+                "best_steps": self.race.best_steps,
                 "end_step": end_step,
                 "trained_steps": sum(outcome.last_step for outcome in self.outcomes.values()),
                 "wall_seconds": sum(part.wall_seconds for part in self._parts.values()),
@@ -131,7 +134,7 @@ class StudyRun:
 
     def _trials(self, part: _Part, end_step: int) -> list[Trial]:
         pack_steps = max(1, sum(outcome.last_step for outcome in part.outcomes))
-        trials = []
+        rows, trials = _until(part.measurements, end_step), []
         for outcome in part.outcomes:
             is_infeasible = outcome.trial_id in self.race.infeasible
             trials.append(
@@ -139,7 +142,7 @@ class StudyRun:
                     trial_id=outcome.trial_id,
                     status=Status.INFEASIBLE if is_infeasible else Status.COMPLETE,
                     metaparameters=self.study.metaparameters(self._record.points[outcome.trial_id]),
-                    last_step=min(outcome.last_step, end_step),
+                    last_step=int(rows.step[rows.trial_id == outcome.trial_id].max()),
                     diverged_step=outcome.diverged_step if is_infeasible else None,
                     round=part.round,
                     wall_seconds=part.wall_seconds * outcome.last_step / pack_steps,

@@ -13,6 +13,7 @@ from batchlab.engine.base import Trainer
 from batchlab.errors import SpecError, unknown_name
 from batchlab.models.registry import check_model
 from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
+from batchlab.search.samplers import draw_points
 
 
 def is_quadratic(workload: Workload) -> bool:
@@ -27,7 +28,10 @@ def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     from batchlab.engine.torch_trainer import TorchTrainer
 
     dataset = data.load(sweep.workload.dataset, data_dir)
-    return TorchTrainer(dataset, sweep.engine.device, sweep.engine.precision)
+    trainer = TorchTrainer(dataset, sweep.engine.device, sweep.engine.precision)
+    if sweep.engine.device != "auto":
+        _ = trainer.device_name  # a device that cannot be used is refused now, before anything is written
+    return trainer
 
 
 def measured_metrics(sweep: Sweep) -> list[str]:
@@ -45,12 +49,17 @@ def check_sweep(sweep: Sweep) -> None:
         check_model(sweep.workload.model)
         _check_names(sweep)
     _check_values(sweep)
+    if sweep.sweep.sampler == "grid":
+        draw_points(sweep.studies()[0])
     largest = max(sweep.sweep.batch_sizes)
     if facts.train_examples is not None and largest > facts.train_examples:
         raise SpecError(
             f"batch size {largest} is larger than the training set of {sweep.workload.dataset.name} "
             f"({facts.train_examples} examples); that is the largest possible batch."
         )
+    for split in sweep.sweep.evaluate.splits:
+        if split not in facts.splits:
+            raise SpecError(unknown_name(f"split of {sweep.workload.dataset.name}", split, facts.splits))
     metric, measured = sweep.sweep.hardest_goal.metric, measured_metrics(sweep)
     if metric not in measured:
         raise SpecError(f"goal: {unknown_name('metric', metric, measured)} Add its split to `sweep.evaluate.splits`?")

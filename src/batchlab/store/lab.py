@@ -21,7 +21,7 @@ from pathlib import Path
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError, SpecError, unknown_name
-from batchlab.store.files import make_folder, read_json, write_json
+from batchlab.files import TEMPORARY, make_folder, read_json, write_json
 from batchlab.store.lock import hold_lock
 from batchlab.store.study_folder import StudyFolder
 
@@ -63,7 +63,7 @@ class Lab:
         if (folder / "lab.json").exists():
             lab._check_format()
             return lab
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and not _is_fresh(folder):
             raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
         make_folder(folder / "sweeps")
         write_json(folder / "lab.json", {"format": FORMAT})
@@ -147,3 +147,10 @@ class Lab:
             except LabError as error:
                 problems.append(error)
         return SweepResults(sweep, results, unfinished, problems)
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Return whether a folder holds nothing, or only what a kill leaves of a lab in the making."""
+    return folder.is_dir() and all(
+        path.suffix == TEMPORARY or (path.name == "sweeps" and not any(path.iterdir())) for path in folder.iterdir()
+    )

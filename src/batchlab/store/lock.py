@@ -9,8 +9,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from batchlab.errors import LabLockedError
+from batchlab.files import storage_error
 
 
 @contextmanager
@@ -19,15 +21,24 @@ def hold_lock(path: Path) -> Iterator[None]:
 
     The system lets go of it when the process ends, however it ends.
     """
-    with path.open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabLockedError(_refusal(path)) from None
+    with _take(path):
+        yield
+
+
+def _take(path: Path) -> IO[str]:
+    """Return the lock file, held and signed; closing it lets go of it."""
+    try:
+        file = path.open("a+")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
         file.flush()
-        yield
+    except BlockingIOError:
+        file.close()
+        raise LabLockedError(_refusal(path)) from None
+    except OSError as error:
+        raise storage_error(path, error) from error
+    return file
 
 
 def _refusal(path: Path) -> str:

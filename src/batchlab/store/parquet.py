@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pyarrow.parquet as pq
 
 from batchlab.core.measurement import Measurements
 from batchlab.errors import LabError
-from batchlab.store.files import whole_file
+from batchlab.files import whole_file
 
 RECORD_KEY = b"batchlab"
 
@@ -24,14 +26,15 @@ def write_measurements(path: Path, measurements: Measurements, record: Any = Non
     if record is not None:
         table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
     with whole_file(path) as file:
-        pq.write_table(table, file, compression="zstd")
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
 def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:
     """Return the table, or only the named metrics of it; LabError names a file that is not whole."""
     names = measured_metrics(path)
     wanted = names if metrics is None else [name for name in names if name in metrics]
-    table = _open(path).read(columns=["trial_id", "step", *wanted])
+    with _named_when_corrupt(path):
+        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=["trial_id", "step", *wanted])
     return Measurements(
         trial_id=table["trial_id"].to_numpy(),
         step=table["step"].to_numpy(),
@@ -41,18 +44,31 @@ def read_measurements(path: Path, metrics: list[str] | None = None) -> Measureme
 
 def measured_metrics(path: Path) -> list[str]:
     """Return the names of the metric columns."""
-    return [name for name in _open(path).schema_arrow.names if name not in ("trial_id", "step")]
+    return [name for name in _schema(path).names if name not in ("trial_id", "step")]
+
+
+def count_rows(path: Path) -> int:
+    """Return the number of rows, from the end of the file alone."""
+    with _named_when_corrupt(path):
+        return int(pq.ParquetFile(path).metadata.num_rows)
 
 
 def read_record(path: Path) -> Any:
     """Return the JSON data that travels in the file."""
-    metadata = _open(path).schema_arrow.metadata or {}
+    metadata = _schema(path).metadata or {}
     return json.loads(metadata[RECORD_KEY])
 
 
-def _open(path: Path) -> pq.ParquetFile:
+def _schema(path: Path) -> pa.Schema:
+    with _named_when_corrupt(path):
+        return pq.ParquetFile(path).schema_arrow
+
+
+@contextmanager
+def _named_when_corrupt(path: Path) -> Iterator[None]:
+    """Turn what a damaged file makes the reader raise into one line with the file's name."""
     try:
-        return pq.ParquetFile(path)
+        yield
     except FileNotFoundError:
         raise LabError(
             f"{path} is missing. Restore it from a copy, or remove its study's folder and run again."

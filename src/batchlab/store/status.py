@@ -1,11 +1,16 @@
-"""The state of a lab, from its records alone: no measurement is read."""
+"""The state of a lab, from its records; of the measurements only the number is read, to see that they are there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from batchlab.store.files import read_json
+from batchlab.errors import LabError
+from batchlab.files import read_json
 from batchlab.store.lab import Lab
+from batchlab.store.study_folder import StudyFolder
+
+_OUTCOME = {"state", "counts", "num_measurements"}
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class SweepStatus:
     infeasible: int
     incomplete: int
     measurements: int
+    problems: tuple[str, ...] = ()
+    """What cannot be read of it, a sentence each."""
 
 
 def sweep_statuses(lab: Lab) -> list[SweepStatus]:
@@ -30,9 +37,14 @@ def sweep_statuses(lab: Lab) -> list[SweepStatus]:
 def _status(lab: Lab, name: str) -> SweepStatus:
     sweep = lab.sweep(name)
     folders = [lab.study_folder(name, batch_size) for batch_size in sweep.sweep.batch_sizes]
-    # The records are read as plain JSON: checking half a million points would take seconds.
-    records = [read_json(folder.folder / "study.json") for folder in folders if folder.has_record]
-    finished = [record for record in records if record["state"] == "finished"]
+    finished, problems = [], []
+    for folder in folders:
+        try:
+            if record := _finished_record(folder):
+                finished.append(record)
+                folder.check_measurements(record["num_measurements"])
+        except LabError as error:
+            problems.append(str(error))
     counts = [record["counts"] for record in finished]
     return SweepStatus(
         sweep=name,
@@ -43,4 +55,14 @@ def _status(lab: Lab, name: str) -> SweepStatus:
         infeasible=sum(count["INFEASIBLE"] for count in counts),
         incomplete=sum(count["INCOMPLETE"] for count in counts),
         measurements=sum(record["num_measurements"] for record in finished),
+        problems=tuple(problems),
     )
+
+
+def _finished_record(folder: StudyFolder) -> dict[str, Any] | None:
+    """Return study.json of a finished study as plain JSON: checking half a million points would take seconds."""
+    path = folder.folder / "study.json"
+    record = read_json(path) if folder.has_record else {"state": "running"}
+    if not isinstance(record, dict) or not (record.get("state") == "running" or record.keys() >= _OUTCOME):
+        raise LabError(f"{path} is corrupt: it tells no outcome. Remove its study's folder and run again.")
+    return None if record["state"] == "running" else record

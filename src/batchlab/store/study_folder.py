@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,8 +27,8 @@ from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError
+from batchlab.files import TEMPORARY, make_folder, read_json, whole_file, write_json
 from batchlab.store import parquet
-from batchlab.store.files import TEMPORARY, make_folder, read_json, whole_file, write_json
 
 
 class StudyRecord(Value):
@@ -41,6 +42,9 @@ class StudyRecord(Value):
     """Trials trained together, once it is chosen."""
 
     state: Literal["running", "finished"] = "running"
+    best_steps: int | None = None
+    """Steps to the goal; none where it was not met."""
+
     end_step: int | None = None
     """The step to which the complete trials trained."""
 
@@ -116,10 +120,23 @@ class StudyFolder:
     def trials(self) -> list[Trial]:
         """Return the trial records of a finished study."""
         path = self.folder / "trials.json"
+        records = read_json(path)
+        if not isinstance(records, list):
+            raise LabError(f"{path} is corrupt: it holds no list of trials. Remove its study's folder and run again.")
         try:
-            return [Trial.parse(trial, str(path)) for trial in read_json(path)]
+            return [Trial.parse(record, str(path)) for record in records]
         except SpecError as error:
             raise LabError(str(error)) from None
+
+    def check_measurements(self, num_measurements: int) -> None:
+        """Raise LabError where the stored table is not whole or has another number of rows; none is read."""
+        path = self.folder / "measurements.parquet"
+        num_rows = parquet.count_rows(path)
+        if num_rows != num_measurements:
+            raise LabError(
+                f"{path} has {num_rows:,} rows, not the {num_measurements:,} of its study. "
+                "Remove its study's folder and run again."
+            )
 
     def result(self, metrics: list[str] | None = None) -> StudyResult:
         """Return a finished study as the analyses read it, with all metrics or only the named ones."""
@@ -146,7 +163,7 @@ def read_checkpoint(path: Path) -> dict[str, np.ndarray] | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (OSError, ValueError) as error:
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
         raise LabError(f"{path} is corrupt: {error}. Remove it and run again.") from error

@@ -1,0 +1,139 @@
+"""Which sweeps make sense: each thing that is wrong gets one sentence with the value and the way out."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchlab.engine.quadratic import QuadraticTrainer
+from batchlab.engine.torch_trainer import TorchTrainer
+from batchlab.errors import SpecError
+from batchlab.search.trainers import check_sweep, is_quadratic, make_trainer, measured_metrics
+
+
+def test_a_sound_sweep_passes(make_digits, make_nqm):
+    check_sweep(make_digits())
+    check_sweep(make_nqm())
+
+
+LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learning_rate_decay_steps": 50}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"workload.dataset": "digit"}, 'Unknown dataset "digit". Did you mean "digits"?'),
+        ({"workload.model": "fc_many"}, 'Unknown model "fc_many"'),
+        ({"workload.optimizer": "adam"}, 'Unknown optimizer "adam". Known: momentum, nesterov_momentum, sgd.'),
+        ({"workload.schedule": "cosine"}, 'Unknown schedule "cosine"'),
+        (
+            {"search_space.momentun": {"values": [0.9]}},
+            'Unknown metaparameter of digits/fc_128/nesterov_momentum "momentun". Did you mean "momentum"?',
+        ),
+        (
+            {"workload.optimizer": "sgd"},
+            'Unknown metaparameter of digits/fc_128/sgd "momentum". Known: learning_rate.',
+        ),
+        (
+            {"search_space": {"learning_rate": {"values": [0.1]}}},
+            "metaparameter `momentum` of digits/fc_128/nesterov_momentum has no value: add it to [search_space].",
+        ),
+        (
+            {"workload.schedule": {"name": "linear_decay", "end_learning_rate_factor": 0.1}},
+            "metaparameter `learning_rate_decay_steps` of digits/fc_128/nesterov_momentum has no value",
+        ),
+        (
+            {"sweep.batch_sizes": [16, 1298]},
+            "batch size 1298 is larger than the training set of digits (1297 examples)",
+        ),
+        (
+            {"workload.dataset": {"name": "digits", "train_examples": 15}},
+            "batch size 64 is larger than the training set of digits (15 examples)",
+        ),
+        ({"search_space.momentum": {"min": 0.5, "max": 1.0}}, "momentum = 1.0 must be at least 0 and below 1."),
+        ({"search_space.momentum": {"values": [0.5, -0.1]}}, "momentum = -0.1 must be at least 0 and below 1."),
+        ({"search_space.learning_rate": {"min": 0.0, "max": 1.0}}, "learning_rate = 0.0 must be above 0."),
+        ({"search_space.learning_rate": {"values": [0.0]}}, "learning_rate = 0.0 must be above 0."),
+        (
+            {"workload.schedule": {**LINEAR_DECAY, "learning_rate_decay_steps": 0}},
+            "learning_rate_decay_steps = 0 must be above 0.",
+        ),
+        (
+            {"workload.schedule": {**LINEAR_DECAY, "end_learning_rate_factor": "small"}},
+            "end_learning_rate_factor = small must be at least 0.",
+        ),
+        (
+            {"workload.schedule": {**LINEAR_DECAY, "end_learning_rate_factor": True}},
+            "end_learning_rate_factor = True must be at least 0.",
+        ),
+        ({"sweep.goal": "test/classification_error < 0.1"}, 'goal: Unknown metric "test/classification_error".'),
+        ({"sweep.goal": "val/risk < 0.1"}, 'goal: Unknown metric "val/risk".'),
+    ],
+)
+def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
+    with pytest.raises(SpecError) as caught:
+        check_sweep(make_digits(changes))
+
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"workload.model": "fc_128"}, 'Unknown model "fc_128". Known: quadratic.'),
+        (
+            {"workload.optimizer": "nesterov_momentum"},
+            'Unknown optimizer "nesterov_momentum". Did you mean "momentum"?',
+        ),
+        ({"workload.dataset": {"name": "nqm", "dimensions": 3}}, 'Did you mean "dimension"?'),
+        ({"workload.dataset": {"name": "nqm", "dimension": 0}}, "`dimension` = 0"),
+        ({"workload.optimizer": "momentum"}, "needs a value for `momentum`"),
+        ({"search_space.learning_rate": {"values": [0.0]}, "sweep.trials": 1}, "learning_rate = 0.0 must be above 0."),
+        ({"sweep.goal": "val/classification_error < 0.1"}, "goal: Unknown metric"),
+        ({"search_space.learning_rate": {"min": 0.1, "max": 1.0}}, "the grid sampler needs `points`"),
+    ],
+)
+def test_a_quadratic_sweep_that_makes_no_sense_is_refused(make_nqm, changes, message):
+    with pytest.raises(SpecError) as caught:
+        check_sweep(make_nqm(changes))
+
+    assert message in str(caught.value)
+
+
+def test_a_metaparameter_cannot_be_fixed_and_searched_at_once(make_digits):
+    with pytest.raises(SpecError, match="`momentum` is both fixed in the workload and in the search space; drop one"):
+        make_digits({"workload.optimizer": {"name": "nesterov_momentum", "momentum": 0.9}})
+
+
+def test_a_fixed_metaparameter_needs_no_search(make_digits):
+    fixed = {"name": "nesterov_momentum", "momentum": 0.9}
+
+    check_sweep(make_digits({"workload.optimizer": fixed, "search_space": {"learning_rate": {"values": [0.1]}}}))
+
+
+def test_the_whole_training_set_may_be_the_batch(make_digits):
+    check_sweep(make_digits({"sweep.batch_sizes": [1297]}))
+
+
+def test_a_goal_on_a_split_that_is_evaluated_is_welcome(make_digits):
+    evaluate = {"every": 10, "splits": ["train", "test"]}
+    sweep = make_digits({"sweep.goal": "test/classification_error < 0.1", "sweep.evaluate": evaluate})
+
+    check_sweep(sweep)
+
+    assert set(measured_metrics(sweep)) == {
+        *("train/classification_error", "train/cross_entropy_error"),
+        *("test/classification_error", "test/cross_entropy_error"),
+    }
+
+
+def test_a_workload_gets_its_trainer(make_digits, make_nqm):
+    assert is_quadratic(make_nqm().workload)
+    assert isinstance(make_trainer(make_nqm(), None), QuadraticTrainer)
+    assert not is_quadratic(make_digits().workload)
+    assert isinstance(make_trainer(make_digits(), None), TorchTrainer)
+
+
+def test_metrics_are_those_that_the_trainer_will_measure(make_digits, make_nqm):
+    for sweep in (make_digits(), make_nqm()):
+        assert set(make_trainer(sweep, None).metrics(sweep.studies()[0])) == set(measured_metrics(sweep))

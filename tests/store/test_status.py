@@ -1,0 +1,39 @@
+"""How far the sweeps of a lab are, from their records alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchlab.store.lab import Lab
+from batchlab.store.status import SweepStatus, sweep_statuses
+
+
+@pytest.fixture
+def lab(tmp_path):
+    return Lab.create(tmp_path / "lab")
+
+
+def test_an_empty_lab_has_no_status(lab):
+    assert sweep_statuses(lab) == []
+
+
+def test_finished_studies_are_counted_and_running_ones_are_not(lab, make_sweep, make_record, finish):
+    lab.admit(make_sweep())
+    lab.admit(make_sweep({"name": "next"}))
+    for batch_size in (2, 8):
+        finish(lab.study_folder("small", batch_size), batch_size)
+    lab.study_folder("small", 32).save_record(make_record(32))
+    workload = "digits/fc_128/sgd"
+
+    assert sweep_statuses(lab) == [
+        SweepStatus("next", workload, 3, 0, complete=0, infeasible=0, incomplete=0, measurements=0),
+        SweepStatus("small", workload, 3, 2, complete=2, infeasible=2, incomplete=0, measurements=10),
+    ]
+
+
+def test_no_measurement_is_read(lab, make_sweep, finish):
+    lab.admit(make_sweep())
+    finish(lab.study_folder("small", 8), 8)
+    (lab.study_folder("small", 8).folder / "measurements.parquet").unlink()
+
+    assert sweep_statuses(lab)[0].measurements == 5
