@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from batchlab.cli import curve, figure, report, run, status, workloads
-from batchlab.errors import BatchlabError
+from batchlab.cli.options import warn
+from batchlab.errors import BatchlabError, InputError, Interrupted
 
 app = typer.Typer(
     name="batchlab",
     help="How does the batch size change training, and where does it stop paying?",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+UsageError: Any = typer.BadParameter.__mro__[1]  # what every misuse of a command raises; typer gives it no public name
 for command in (run.run, status.status, workloads.workloads, curve.curve, figure.figure, report.report):
     app.command()(command)
 
@@ -33,15 +35,50 @@ def options(debug: Annotated[bool, typer.Option("--debug", help="Show the traceb
 def main() -> None:
     """Run the command line; the exit code is the error's: 1 failed, 2 bad input, 75 interrupted."""
     try:
-        app()
+        code = _run(sys.argv[1:] or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
+        _drop_output()
+        code = 0
+    except KeyboardInterrupt:
+        warn("Interrupted before anything was started.")
+        code = Interrupted.exit_code
     except BatchlabError as error:
         if os.environ.get("BATCHLAB_DEBUG"):
             raise
-        print(f"batchlab: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("batchlab: Interrupted before anything was started.", file=sys.stderr)
-        sys.exit(75)
-    except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
+        warn(_one_line(error))
+        code = error.exit_code
+    except OSError as error:  # the system refused: a full disk behind our output, a folder that may not be read
+        if os.environ.get("BATCHLAB_DEBUG"):
+            raise
+        warn(_one_line(error))
+        _drop_output()
+        code = InputError.exit_code
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Let what could not be printed go nowhere, so that the end of the process does not try again."""
+    with contextlib.suppress(OSError):  # a stdout that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+
+
+def _run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; every error but a misuse of the command is passed on."""
+    group = typer.main.get_command(app)
+    try:
+        with group.make_context("batchlab", arguments) as context:
+            group.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "batchlab"
+        warn(f"{' '.join(error.format_message().split())} (see `{command} --help`)")
+        return InputError.exit_code
+    return 0
+
+
+def _one_line(error: Exception) -> str:
+    """Return the message; of several lines, such as a trial's traceback, the first and the last."""
+    first, *others = (str(error) or type(error).__name__).splitlines()
+    return f"{first} {others[-1].strip()} (`batchlab --debug` shows all)" if others else first

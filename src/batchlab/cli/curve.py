@@ -31,7 +31,7 @@ def curve(
     sweep: SweepOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the steps to a goal at every batch size, with intervals, regimes and the critical batch size."""
+    """Print steps to a goal by batch size. With intervals, regimes and the critical batch size."""
     print_curve(lab, workload, sweep, goal, trials, as_json)
 
 
@@ -52,7 +52,7 @@ def print_curve(
         print_json(curve_json(summary))
     else:
         _print_summary(summary)
-    fail_on_problems(results)
+    fail_on_problems(results.problems)
 
 
 def _print_summary(summary: WorkloadSummary) -> None:

@@ -39,13 +39,13 @@ def figure(
     trials: TrialsOption = None,
     sweep: SweepOption = None,
 ) -> None:
-    """Draw a figure as SVG and PNG, with its numbers as CSV, and print where the files are."""
+    """Draw a figure as SVG, PNG and CSV. Prints where the files are."""
     from batchlab.store.lab import Lab
 
     results, summary = summarise_sweep(Lab.open(lab), workload, sweep, goal, trials)
     for path in _save(name, summary, out / f"{results.sweep.name}-{name}"):
         print(path)
-    fail_on_problems(results)
+    fail_on_problems(results.problems)
 
 
 def _save(name: FigureName, summary: WorkloadSummary, stem: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
+    from batchlab.core.goal import Goal
     from batchlab.store.lab import Lab, SweepResults
 
 LabOption = Annotated[Path, typer.Option("--lab", help="The lab's folder.")]
@@ -32,27 +33,31 @@ def summarise_sweep(
     lab: Lab, workload: str | None, sweep_name: str | None, goal_text: str | None = None, trials: int | None = None
 ) -> tuple[SweepResults, WorkloadSummary]:
     """Return the results of the sweep that is meant and their summary; say on stderr what is missing."""
-    from batchlab.analysis.summary import summarise
     from batchlab.core.goal import Goal
-    from batchlab.errors import InputError
 
     sweep = lab.find(workload, sweep_name)
-    try:
-        goal = sweep.sweep.hardest_goal if goal_text is None else Goal.read(goal_text)
-    except ValueError as error:
-        raise InputError(f"--goal: {error}.") from None
+    goal = sweep.sweep.hardest_goal if goal_text is None else Goal.parse(goal_text, "--goal")
     results = lab.results(sweep)
+    if not results.results:
+        fail_on_problems(results.problems)
+    return results, summarise_results(results, goal, trials)
+
+
+def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> WorkloadSummary:
+    """Return the summary for a goal, the sweep's where None; say on stderr which batch sizes are not finished."""
+    from batchlab.analysis.summary import summarise
+
     if results.unfinished:
         sizes = ", ".join(str(size) for size in results.unfinished)
-        warn(f"not finished yet: batch size {sizes} of sweep {sweep.name}; `batchlab run` goes on")
-    for problem in results.problems:
+        warn(f"not finished yet: batch size {sizes} of sweep {results.sweep.name}; `batchlab run` goes on")
+    return summarise(results.results, goal or results.sweep.sweep.hardest_goal, trials)
+
+
+def fail_on_problems(problems: Sequence[object]) -> None:
+    """Say what could not be read of a lab and end with exit code 2, once the rest has been printed."""
+    for problem in problems:
         warn(str(problem))
-    return results, summarise(results.results, goal, trials)
-
-
-def fail_on_problems(results: SweepResults) -> None:
-    """End with exit code 2 where a part of the lab could not be read; the rest has been printed."""
-    if results.problems:
+    if problems:
         raise typer.Exit(2)
 
 

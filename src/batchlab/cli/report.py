@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, LabOption, SweepOption, WorkloadArgument, summarise_sweep, warn
+from batchlab.cli.options import (
+    DEFAULT_LAB,
+    LabOption,
+    SweepOption,
+    WorkloadArgument,
+    fail_on_problems,
+    summarise_results,
+    warn,
+)
 
 if TYPE_CHECKING:
     from batchlab.report.build import ReportSection
@@ -20,31 +28,33 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", help="The page; report.html in the lab if left out.")] = None,
     sweep: SweepOption = None,
 ) -> None:
-    """Write one self-contained HTML page with figures, tables, spec and environment; it opens offline."""
+    """Write the report, one HTML page. It has figures, tables, spec and environment, and opens offline."""
     from batchlab.report.build import write_report
     from batchlab.store.lab import Lab
 
     store = Lab.open(lab)
     wanted = [store.find(workload, sweep).name] if workload or sweep else store.sweep_names()
-    sections, problems = [], 0
+    sections, problems = [], []
     for name in wanted:
-        if not store.results(store.sweep(name)).results:
-            warn(f"sweep {name} has no finished study yet; it is left out")
-            continue
-        results, section = _section(store, name)
-        sections.append(section)
-        problems += len(results.problems)
+        results = store.results(store.sweep(name))
+        problems += results.problems
+        if results.results:
+            sections.append(_section(store, results))
+        else:
+            warn(f"sweep {name} has no finished study that can be read; it is left out")
+    if not sections:
+        fail_on_problems(problems)
     path = out or lab / "report.html"
     write_report(path, sections)
     print(path)
-    if problems:
-        raise typer.Exit(2)
+    fail_on_problems(problems)
 
 
-def _section(store: Lab, name: str) -> tuple[SweepResults, ReportSection]:
+def _section(store: Lab, results: SweepResults) -> ReportSection:
     from batchlab.report.build import ReportSection
 
-    results, summary = summarise_sweep(store, None, name)
+    summary = summarise_results(results)
+    name = results.sweep.name
     records = [store.study_folder(name, result.batch_size).record() for result in results.results]
     trials = [trial for result in results.results for trial in result.trials]
     protocol: dict[str, Any] = {
@@ -56,4 +66,4 @@ def _section(store: Lab, name: str) -> tuple[SweepResults, ReportSection]:
     }
     environment = next((trial.environment for trial in trials if trial.environment), {})
     spec = results.sweep.plain()
-    return results, ReportSection(summary=summary, spec=spec, environment=environment, protocol=protocol)
+    return ReportSection(summary=summary, spec=spec, environment=environment, protocol=protocol)

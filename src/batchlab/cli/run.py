@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_table, warn
+from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
+    from batchlab.search.estimate import StudyEstimate
 
 
 def run(
@@ -24,12 +27,16 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print studies, points and cost; train nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a workload at every batch size of a spec, tuned at each; run it again to go on after a stop."""
+    """Train the studies of a spec. Run it again to go on after a stop.
+
+    Every batch size is tuned by itself: the same number of trials that do not diverge, each at its own point of
+    the search space. At the end the curve is printed, as `batchlab curve` does.
+    """
     from batchlab.search.spec import load_sweep
 
     sweep = load_sweep(spec, settings or [])
     if dry_run:
-        _print_plan(sweep, data, workers)
+        print_plan(sweep, data, workers, as_json)
         return
     from batchlab.cli.curve import print_curve
     from batchlab.search.progress import make_display
@@ -41,12 +48,22 @@ def run(
         _print_saving(sweep, lab)
 
 
-def _print_plan(sweep: Sweep, data: Path | None, workers: int | None) -> None:
+def print_plan(sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False) -> None:
     """Print each study with its cost, an upper bound: the race ends most trials long before."""
     from batchlab.search.estimate import estimate_sweep
-    from batchlab.search.progress import spell_seconds
 
     estimate = estimate_sweep(sweep, data)
+    num_workers = workers or os.cpu_count() or 1
+    if as_json:
+        studies = [{**asdict(study), "max_seconds": study.max_seconds} for study in estimate]
+        print_json({"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers, "studies": studies})
+    else:
+        _print_estimate(sweep, estimate, num_workers)
+
+
+def _print_estimate(sweep: Sweep, estimate: list[StudyEstimate], num_workers: int) -> None:
+    from batchlab.search.progress import spell_seconds
+
     rows = [
         [
             f"{study.batch_size:,}",
@@ -64,9 +81,6 @@ def _print_plan(sweep: Sweep, data: Path | None, workers: int | None) -> None:
         f"Sweep {sweep.name}: {sweep.workload.name}, goal {sweep.sweep.hardest_goal}, {sweep.sweep.protocol} protocol"
     )
     print_table(header, rows)
-    import os
-
-    num_workers = workers or os.cpu_count() or 1
     total = sum(study.max_seconds for study in estimate) / num_workers
     print(f"At most {spell_seconds(total)} with {num_workers} workers, if no trial met the goal; nothing was trained.")
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from batchlab.cli.options import DEFAULT_LAB, JsonOption, LabOption, print_json, print_table
+from typing import TYPE_CHECKING
+
+from batchlab.cli.options import DEFAULT_LAB, JsonOption, LabOption, fail_on_problems, print_json, print_table
+
+if TYPE_CHECKING:
+    from batchlab.store.status import SweepStatus
 
 
 def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
-    """List the sweeps of a lab: studies finished, trials by outcome, measurements."""
+    """List the sweeps of a lab. Studies finished, trials by outcome, measurements."""
     from batchlab.store.lab import Lab
     from batchlab.store.status import sweep_statuses
 
     statuses = sweep_statuses(Lab.open(lab))
     if as_json:
         print_json([status.__dict__ for status in statuses])
-        return
+    else:
+        _print_statuses(statuses)
+    fail_on_problems([problem for status in statuses for problem in status.problems])
+
+
+def _print_statuses(statuses: list[SweepStatus]) -> None:
     header = ["studies", "complete", "infeasible", "incomplete", "measurements", "sweep", "workload"]
     rows = [
         [

@@ -6,7 +6,7 @@ from batchlab.cli.options import DataOption, JsonOption, print_json, print_table
 
 
 def workloads(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """List the built-in studies and whether their data is here."""
+    """List what can be run by name. Tells whether the data is here."""
     from batchlab.data.registry import data_state
     from batchlab.search.spec import builtin_names, load_sweep
 

@@ -1,0 +1,154 @@
+"""batchlab curve: goals, numbers of trials, names, and labs with damaged files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def test_the_table_holds_steps_intervals_regimes_and_the_critical_batch_size(call, grid_lab):
+    """Steps are the column minima of the table in reference/measurements.md, section 0.1."""
+    answer = call("curve")
+    lines = answer.out.splitlines()
+
+    assert (answer.code, answer.err) == (0, "")
+    assert lines[0] == "nqm/quadratic/sgd: steps to val/risk <= 0.05"
+    assert [line.split()[:2] for line in lines[2:9]] == [
+        ["1", "4,337"],
+        ["4", "1,133"],
+        ["16", "334"],
+        ["64", "100"],
+        ["256", "56"],
+        ["1,024", "44"],
+        ["4,096", "42"],
+    ]
+    assert "The critical batch size is 110" in lines[9]
+
+
+def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):
+    """risk(t) at B = 4, learning rate 0.3 falls below 1 before the others do; a goal of 3 is met at the start."""
+    easy = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk < 3", "--json").out)
+    harder = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk <= 1e-9", "--json").out)
+
+    assert easy["goal"] == "val/risk < 3"
+    assert [(row["reached"], row["steps"]) for row in easy["rows"]] == [(True, 0)] * 7
+    assert [(row["reached"], row["steps"], row["trial_id"], row["ci"]) for row in harder["rows"]] == [
+        (False, None, None, None)
+    ] * 7
+    assert easy["fit"] is harder["fit"] is None
+
+
+def test_the_first_trials_alone_can_be_asked_for(call, full_lab_once):
+    """With the learning rates 0.03 and 0.1 alone the table's first two rows decide."""
+    rows = json.loads(call("curve", "--lab", full_lab_once, "--trials", 2, "--json").out)["rows"]
+
+    assert [row["steps"] for row in rows] == [4337, 1133, 814, 768, 757, 755, 754]
+
+
+def test_the_workload_may_be_left_out_where_the_lab_holds_one(call, small_lab):
+    assert call("curve", "nqm/quadratic/sgd") == call("curve") == call("curve", "--sweep", "small")
+
+
+def test_two_workloads_must_be_told_apart(call, refused, mixed_lab):
+    line = refused("curve")
+
+    assert "digits/fc_8/nesterov_momentum (sweep digits-small)" in line
+    assert "nqm/quadratic/sgd (sweep small)" in line
+    assert "--sweep" in line
+    answer = call("curve", "digits/fc_8/nesterov_momentum", "--json")
+    assert json.loads(answer.out)["workload"] == "digits/fc_8/nesterov_momentum"
+
+
+def test_an_unknown_workload_is_refused_with_the_nearest(refused, small_lab):
+    line = refused("curve", "nqm/quadratic/sdg")
+
+    assert 'Unknown workload "nqm/quadratic/sdg". Did you mean "nqm/quadratic/sgd"?' in line
+
+
+def test_an_unknown_sweep_is_refused_with_the_nearest(refused, small_lab):
+    assert 'Unknown sweep "smal". Did you mean "small"?' in refused("curve", "--sweep", "smal")
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        ("val/risk", ['--goal: "val/risk" is no goal', "val/classification_error < 0.03"]),
+        ("val/risk <= low", ["--goal", '"low"']),
+        ("val/risk <= nan", ["--goal", "`threshold` = nan", "finite"]),
+        ("val/risc <= 0.1", ['"val/risc" was never measured', "Measured: val/risk."]),
+        ("", ['--goal: "" is no goal']),
+        ("two\nlines", ["--goal"]),
+    ],
+)
+@pytest.mark.parametrize("command", [["curve"], ["figure", "steps-to-result"]], ids=lambda command: command[0])
+def test_a_bad_goal_is_refused(refused, small_lab, command, goal, words):
+    line = refused(*command, "--goal", goal)
+
+    for word in words:
+        assert word in line
+
+
+def test_no_trials_are_refused(refused, small_lab):
+    assert "--trials" in refused("curve", "--trials", 0)
+
+
+def test_an_unfinished_study_is_told_and_the_others_are_shown(call, small_lab):
+    (small_lab / "sweeps" / "small" / "64" / "study.json").unlink()
+    answer = call("curve", "--json")
+
+    assert answer.code == 0
+    assert [row["batch_size"] for row in json.loads(answer.out)["rows"]] == [4]
+    assert answer.err == "batchlab: not finished yet: batch size 64 of sweep small; `batchlab run` goes on\n"
+
+
+DAMAGES = {
+    "truncated": lambda content: content[:-20],
+    "garbage": lambda content: b"no table at all",
+    "empty": lambda content: b"",
+    "a few bytes": lambda content: content[:300] + bytes(byte ^ 255 for byte in content[300:304]) + content[304:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_corrupt_measurements_are_named_and_the_other_rows_are_shown(call, small_lab, damage):
+    path = small_lab / "sweeps" / "small" / "4" / "measurements.parquet"
+    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+    answer = call("curve", "--json")
+
+    assert answer.code == 2
+    assert [row["batch_size"] for row in json.loads(answer.out)["rows"]] == [64]
+    assert answer.err.startswith("batchlab: lab/sweeps/small/4/measurements.parquet is corrupt: ")
+    assert answer.err.endswith("Remove its study's folder and run again.\n")
+    assert answer.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["study.json", "trials.json"])
+@pytest.mark.parametrize("text", ["", "{}", "3", '[{"trial_id": 1}]'])
+def test_a_corrupt_record_is_named_and_the_other_rows_are_shown(call, small_lab, name, text):
+    (small_lab / "sweeps" / "small" / "4" / name).write_text(text)
+    answer = call("curve", "--json")
+
+    assert answer.code == 2
+    assert [row["batch_size"] for row in json.loads(answer.out)["rows"]] == [64]
+    assert answer.err.startswith(f"batchlab: lab/sweeps/small/4/{name}")
+    assert answer.err.count("\n") == 1
+
+
+def test_a_corrupt_sweep_file_is_named(refused, small_lab):
+    (small_lab / "sweeps" / "small" / "sweep.json").write_text("{}")
+
+    for command in ("curve", "status", "report"):
+        assert "lab/sweeps/small/sweep.json" in refused(command)
+
+
+def test_a_lab_with_nothing_readable_names_every_file(call, small_lab):
+    for path in small_lab.glob("sweeps/small/*/study.json"):
+        path.write_text("")
+    answer = call("curve")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert sorted(line.split()[1] for line in answer.err.splitlines()) == [
+        "lab/sweeps/small/4/study.json",
+        "lab/sweeps/small/64/study.json",
+    ]

@@ -1,0 +1,59 @@
+"""batchlab figure: SVG, PNG and CSV."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+@pytest.mark.parametrize("name", ["steps-to-result", "metaparameters"])
+def test_a_figure_is_three_files_whose_paths_are_printed(call, small_lab, name):
+    answer = call("figure", name, "--out", "pictures")
+    svg, png, table = (Path(line) for line in answer.out.splitlines())
+
+    assert (answer.code, answer.err) == (0, "")
+    assert [str(path) for path in (svg, png, table)] == [
+        f"pictures/small-{name}.{kind}" for kind in ("svg", "png", "csv")
+    ]
+    assert "<svg" in svg.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(read_table(table)) >= 2
+
+
+def test_the_table_holds_the_steps_of_the_curve(call, grid_lab):
+    """The column minima of the table in reference/measurements.md, section 0.1."""
+    call("figure", "steps-to-result")
+    rows = read_table(Path("figures/grid-steps-to-result.csv"))
+
+    assert [(int(row["batch_size"]), int(row["steps"])) for row in rows] == [
+        (1, 4337),
+        (4, 1133),
+        (16, 334),
+        (64, 100),
+        (256, 56),
+        (1024, 44),
+        (4096, 42),
+    ]
+
+
+def test_damaged_measurements_leave_a_figure_of_the_rest(call, small_lab):
+    (small_lab / "sweeps" / "small" / "4" / "measurements.parquet").write_bytes(b"")
+    answer = call("figure", "steps-to-result")
+
+    assert answer.code == 2
+    assert len(answer.out.splitlines()) == 3
+    assert "lab/sweeps/small/4/measurements.parquet is corrupt" in answer.err
+    assert [row["batch_size"] for row in read_table(Path("figures/small-steps-to-result.csv"))] == ["64"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused(refused, small_lab, small_spec):
+    line = refused("figure", "steps-to-result", "--out", small_spec)
+
+    assert f"Cannot write {small_spec}/small-steps-to-result.svg" in line

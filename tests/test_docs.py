@@ -1,0 +1,51 @@
+"""The documentation keeps up with the code: every command and every option is in docs/cli.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from batchlab.cli import app
+
+PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+OPTIONS = sorted(
+    (name, option)
+    for name, command in COMMANDS.items()
+    for parameter in command.params
+    for option in parameter.opts
+    if option.startswith("--")
+)
+
+
+def section(command: str) -> str:
+    """Return the part of the page under the heading that names the command."""
+    text = PAGE.read_text()
+    headings = [line for line in text.splitlines() if line.startswith("#") and f"batchlab {command}" in line]
+    assert len(headings) == 1, f"docs/cli.md has {len(headings)} headings with `batchlab {command}`; give it one"
+    level = headings[0].split()[0]
+    return text.partition(headings[0])[2].partition(f"\n{level} ")[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_documented(command):
+    assert section(command).strip()
+
+
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_every_option_is_documented_with_its_command(command, option):
+    assert option in section(command)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_parameter_has_help(command):
+    assert COMMANDS[command].help
+    assert all(parameter.help for parameter in COMMANDS[command].params if parameter.name != "help")
+
+
+def test_exit_codes_are_documented():
+    text = PAGE.read_text()
+
+    assert all(f"`{code}`" in text or f"| {code} |" in text for code in (0, 1, 2, 75))
