@@ -1,0 +1,96 @@
+"""The examples run as they are, and the documents show the code and the commands that there are."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+import batchlab
+from batchlab.cli import app
+from batchlab.search.runner import run_sweep
+from batchlab.search.spec import load_sweep
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMANDS = typer.main.get_command(app).commands
+
+
+def run_python(*arguments, folder):
+    """Run Python in `folder` with the batchlab under test, caches below the folder; return what it printed."""
+    source = str(Path(batchlab.__file__).resolve().parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "XDG_CACHE_HOME": str(folder / "cache")}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def blocks(document, language):
+    return re.findall(rf"```{language}\n(.*?)```", document.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.slow
+def test_first_study_answers_for_every_batch_size(tmp_path):
+    """Its numbers are the same only to rounding on another machine, so they are not compared."""
+    printed = run_python(str(ROOT / "examples" / "01_first_study.py"), folder=tmp_path).splitlines()
+
+    assert [f"batch size {size}:" for size in (1, 8, 64, 512)] == [line[: line.index(":") + 1] for line in printed[:4]]
+    assert printed[4].startswith("critical batch size ")
+
+
+def test_own_trainer_prints_what_the_docs_show(tmp_path):
+    printed = run_python(str(ROOT / "examples" / "02_own_trainer.py"), folder=tmp_path)
+
+    assert f"$ python examples/02_own_trainer.py\n{printed}" in blocks(ROOT / "docs" / "extending.md", "console")
+
+
+@pytest.mark.parametrize(
+    ("document", "example"), [("README.md", "01_first_study.py"), ("docs/extending.md", "02_own_trainer.py")]
+)
+def test_documents_show_the_examples_verbatim(document, example):
+    assert (ROOT / "examples" / example).read_text() in blocks(ROOT / document, "python")
+
+
+def test_code_of_the_lab_format_page_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    sweep = load_sweep("digits", ["sweep.trials=2", "sweep.batch_sizes=[32, 64]", "sweep.max_steps=100"])
+    run_sweep(sweep, tmp_path / "lab", num_workers=1)
+
+    for code in blocks(ROOT / "docs" / "lab-format.md", "python"):
+        assert "64" in run_python("-c", code, folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_on_the_cli_page(name):
+    """How help is laid out depends on typer's version, so words are compared, not lines."""
+    page = (ROOT / "docs" / "cli.md").read_text()
+    section = page.split(f"<!-- help: batchlab {name} -->\n```text\n")[1].split("```")[0]
+
+    assert " ".join(COMMANDS[name].help.split()) in " ".join(section.split())
+    for parameter in COMMANDS[name].params:
+        assert parameter.opts[0] in section
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_lead_to_files_and_headings(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text()):
+        if link.startswith("http"):
+            continue
+        path, _, heading = link.partition("#")
+        target = document.parent / path if path else document
+
+        assert target.exists(), link
+        assert not heading or heading in headings(target), link
+
+
+def headings(document):
+    titles = re.findall(r"^#+ (.+)$", document.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
