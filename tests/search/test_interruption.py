@@ -29,7 +29,7 @@ optimizer = "sgd"
 [sweep]
 batch_sizes = [4, 64]
 trials = 12
-max_steps = 1000
+max_steps = 600
 goal = "val/risk <= 0.001"
 protocol = "full"
 sampler = "grid"
@@ -180,7 +180,7 @@ def test_the_same_command_goes_on_after_a_signal(run_command, tmp_path):
         before = packs()
         with run_command(NQM, lab) as run:
             assert run.wait_until(lambda before=before: packs() - before)
-            assert run.lives(0.05)  # the next pack has begun
+            assert run.lives(0.03)  # the next pack has begun
             stop(run.process)
             code, said = run.end()
 

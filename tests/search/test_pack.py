@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -218,3 +220,31 @@ def test_the_time_before_a_stop_counts(scripted, make_task, monkeypatch):
     result, _ = train_with_stops(scripted(), make_task(), 3)
 
     assert result.wall_seconds >= straight.wall_seconds > 0
+
+
+# Pauses
+
+
+def test_a_pack_pauses_at_the_first_evaluated_step_from_its_pause_on(scripted, make_task):
+    race = Race()
+
+    assert train_pack(scripted(), replace(make_task(), pause_step=35), race.hooks()) is None
+    assert race.progress[-1][0] == 40
+    assert race.confirmed == []
+
+
+def test_a_pack_that_pauses_often_ends_with_the_same_rows(scripted, make_task):
+    task = make_task()
+    expected = train_pack(scripted({1: 60}, {2: 30}), task, Race().hooks())
+    task.checkpoint.unlink(missing_ok=True)
+
+    for pause_step in (10, 25, 50):
+        assert train_pack(scripted({1: 60}, {2: 30}), replace(task, pause_step=pause_step), Race().hooks()) is None
+    assert_same(train_pack(scripted({1: 60}, {2: 30}), task, Race().hooks()), expected)
+
+
+def test_a_pause_beyond_the_end_of_the_race_is_none(scripted, make_task):
+    result = train_pack(scripted({0: 20}), replace(make_task(), pause_step=90), Race().hooks())
+
+    assert result is not None
+    assert result.outcomes[0].goal_step == 20

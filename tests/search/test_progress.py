@@ -29,7 +29,8 @@ def finish(progress, trainer):
     while task := progress.run.take_task():
         name, pack = task
         hooks = Hooks(lambda: 2**62, lambda end: None, lambda *details: None, lambda: False)
-        progress.run.keep_part(name, train_pack(trainer, pack, hooks))
+        result = train_pack(trainer, pack, hooks)
+        progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
 
 
 def test_time_left_is_the_rest_of_the_steps_times_their_time(make_progress):

@@ -36,7 +36,8 @@ def fill(study, path, trainer, pack_size, chance=None, restarts=0.0):
                 tasks.append(task)
             for name, task in chance.sample(tasks, len(tasks)):
                 seen = ends if chance.random() < 0.5 else []  # a pack that hears nothing trains too far
-                run.keep_part(name, train(trainer, task, seen))
+                result = train(trainer, task, seen)
+                run.put_back(name) if result is None else run.keep_part(name, result)
                 if chance.random() < restarts:
                     break
             else:

@@ -65,6 +65,13 @@ class Stopped:
 
 
 @dataclass(frozen=True)
+class Paused:
+    """A pack that makes way for others; its checkpoint is written."""
+
+    key: Any
+
+
+@dataclass(frozen=True)
 class Failed:
     """A task that raised: the error to raise in the parent."""
 
@@ -72,7 +79,7 @@ class Failed:
     error: BatchlabError
 
 
-Event = Progress | Finished | Stopped | Failed
+Event = Progress | Finished | Paused | Stopped | Failed
 
 
 class LocalExecutor:
@@ -169,7 +176,8 @@ def _attempt(
     try:
         if isinstance(task, CalibrateTask):
             return Finished(key, calibrate(trainer, task.study, task.metaparameters))
-        return Finished(key, _train(key, task, trainer, ends[task.study.batch_size], stop, pipe))
+        result = _train(key, task, trainer, ends[task.study.batch_size], stop, pipe)
+        return Paused(key) if result is None else Finished(key, result)
     except Interrupted:
         return Stopped(key)
     except BatchlabError as error:
@@ -180,7 +188,7 @@ def _attempt(
         )
 
 
-def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe: Connection) -> PackResult:
+def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe: Connection) -> PackResult | None:
     _lower(end, task.end_step)
     told = 0.0
 

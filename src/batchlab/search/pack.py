@@ -30,6 +30,9 @@ class PackTask:
     end_step: int
     """The race's end as known when the task was made."""
 
+    pause_step: int | None = None
+    """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
+
 
 @dataclass(frozen=True)
 class PackResult:
@@ -65,7 +68,9 @@ class Recorder:
         self.goal_steps: dict[int, int] = {}
 
     def add(self, evaluated: Evaluated) -> None:
-        """Keep the metrics of the live trials."""
+        """Keep the metrics of the live trials; a step that is there already, from before a pause, is left as it is."""
+        if self._rows and evaluated.step <= self._rows[-1].step:
+            return
         self._rows.append(evaluated)
         for trial_id in evaluated.trial_ids[self._goal.is_met(evaluated.metrics[self._goal.metric])].tolist():
             self.goal_steps.setdefault(trial_id, evaluated.step)
@@ -87,10 +92,10 @@ class Recorder:
             self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
 
 
-def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult:
+def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | None:
     """Train the task's trials from their last checkpoint, or from the start, to the end of the race.
 
-    A stop raises Interrupted, once a checkpoint is written.
+    Returns None at the task's pause, and raises Interrupted after a stop, once a checkpoint is written.
     """
     saved = read_checkpoint(task.checkpoint)
     recorder, started = Recorder(task.study), time.perf_counter()
@@ -106,6 +111,9 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult:
     for evaluated in train(program, task.study, end_step, between_chunks):
         recorder.add(evaluated)
         hooks.progress(evaluated.step, len(evaluated.trial_ids), min(recorder.goal_steps.values(), default=None))
+        if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
+            between_chunks.save()
+            return None
     hooks.confirm_end(_own_end(task.study, program, recorder))
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
     return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
@@ -140,11 +148,11 @@ class _Checkpoints:
     def __call__(self) -> None:
         stopping = self._should_stop()
         if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
-            self._save()
+            self.save()
         if stopping:
             raise Interrupted(f"stopped at step {self._program.step}")
 
-    def _save(self) -> None:
+    def save(self) -> None:
         rows = self._recorder.measurements()
         columns = {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}
         write_checkpoint(

@@ -30,8 +30,10 @@ class StudyProgress:
         self._best_steps: int | None = None
 
     def start(self, name: str, num_trials: int) -> None:
-        """A pack begins."""
-        self._steps[name], self._live[name], self._started[name] = 0, num_trials, time.perf_counter()
+        """A pack begins, or goes on after a pause."""
+        self._steps.setdefault(name, 0)
+        self._live.setdefault(name, num_trials)
+        self._started[name] = time.perf_counter()
 
     def advance(self, name: str, step: int, num_live: int, best_steps: int | None) -> None:
         """A pack has been evaluated."""

@@ -14,7 +14,7 @@ from batchlab.engine.base import Trainer
 from batchlab.errors import Interrupted
 from batchlab.search import calibration
 from batchlab.search.calibration import Calibration
-from batchlab.search.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Progress
+from batchlab.search.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
 from batchlab.search.progress import Display, SilentDisplay, StudyProgress
 from batchlab.search.study_run import StudyRun
 from batchlab.search.trainers import is_quadratic, make_trainer
@@ -106,6 +106,8 @@ class _Runner:
             progress.advance(name, event.step, event.num_live, event.best_steps)
             return
         self._num_running -= 1
+        if isinstance(event, Paused):
+            run.put_back(name)
         if not isinstance(event, Finished):
             return
         if name == CALIBRATE:

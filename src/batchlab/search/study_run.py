@@ -18,6 +18,10 @@ from batchlab.search.samplers import draw_points
 from batchlab.store.study_folder import StudyFolder, StudyRecord
 
 
+FIRST_PAUSE = 64
+"""Steps of a pack's first turn, where a study has several packs."""
+
+
 @dataclass(frozen=True)
 class _Part:
     """A finished pack, as it lies in the study's folder."""
@@ -39,6 +43,7 @@ class StudyRun:
         self._record = folder.record()
         self._parts: dict[str, _Part] = {}
         self._pending: dict[str, range] = {}
+        self._pauses: dict[str, int | None] = {}
         self.running: dict[str, range] = {}
         self.race = Race(study, len(self._record.points))
         if self.is_finished:
@@ -74,6 +79,7 @@ class StudyRun:
             names = {f"{number}-{index}": pack for index, pack in enumerate(packs(trial_ids, self.pack_size or 1))}
             self._pending = {name: pack for name, pack in names.items() if name not in self._parts}
             if self._pending:
+                self._pauses = dict.fromkeys(names, FIRST_PAUSE if len(names) > 1 else None)
                 return
             if not self.race.close_round(self.outcomes):
                 self._finish()
@@ -84,15 +90,23 @@ class StudyRun:
         return {outcome.trial_id: outcome for part in self._parts.values() for outcome in part.outcomes}
 
     def take_task(self) -> tuple[str, PackTask] | None:
-        """Return the next pack to train and its name, or None where none waits."""
+        """Return the next pack to train and its name, or None where none waits.
+
+        Packs of one study take turns: nobody trains long before all have trained for a while, because whoever
+        meets the goal first spares the others the rest.
+        """
         if not self._pending:
             return None
-        name, trial_ids = next(iter(self._pending.items()))
-        self.running[name] = self._pending.pop(name)
+        name = min(self._pending, key=lambda waiting: self._pauses[waiting] or 0)
+        trial_ids = self.running[name] = self._pending.pop(name)
         points = [Point(i, self.study.metaparameters(self._record.points[i])) for i in trial_ids]
-        return name, PackTask(
-            self.study, points, self._folder.checkpoint_path(name), self.race.known_end(self.outcomes)
-        )
+        end_step = self.race.known_end(self.outcomes)
+        return name, PackTask(self.study, points, self._folder.checkpoint_path(name), end_step, self._pauses[name])
+
+    def put_back(self, name: str) -> None:
+        """Line up a pack again that has paused; its next turn is twice as long as all before."""
+        self._pending[name] = self.running.pop(name)
+        self._pauses[name] = 2 * (self._pauses[name] or FIRST_PAUSE)
 
     def keep_part(self, name: str, result: PackResult) -> None:
         """Store a finished pack; with the last one of a round the next begins or the study ends."""
