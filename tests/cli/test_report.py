@@ -77,4 +77,4 @@ def test_a_lab_without_sweeps_is_refused(refused, tmp_path):
 def test_a_page_that_cannot_be_written_is_refused(refused, small_lab, tmp_path):
     (tmp_path / "page.html").mkdir()
 
-    assert "Cannot write page.html: Is a directory" in refused("report", "--out", "page.html")
+    assert "Could not write page.html: Is a directory" in refused("report", "--out", "page.html")

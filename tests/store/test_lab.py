@@ -96,7 +96,7 @@ def test_an_admitted_sweep_comes_back(lab, make_sweep):
     lab.admit(sweep)
     lab.admit(sweep)
 
-    assert lab.sweep("small") == sweep
+    assert lab.sweep("small").spec == sweep
 
 
 def test_a_changed_sweep_is_refused_with_the_difference(lab, make_sweep):
@@ -110,7 +110,7 @@ def test_a_changed_sweep_is_refused_with_the_difference(lab, make_sweep):
         "search_space.learning_rate.max: 1.0 -> 2.0; sweep.trials: 2 -> 3. "
         "Change it back, or give it a new name or another --lab."
     )
-    assert lab.sweep("small") == make_sweep()
+    assert lab.sweep("small").spec == make_sweep()
 
 
 def test_the_same_sweep_under_another_name_is_welcome(lab, make_sweep):
@@ -136,7 +136,7 @@ def test_a_broken_sweep_file_is_named(lab, make_sweep, content):
 def test_the_only_sweep_needs_no_name(lab, make_sweep):
     lab.admit(make_sweep())
 
-    assert lab.find() == make_sweep()
+    assert lab.find().spec == make_sweep()
 
 
 def test_an_empty_lab_says_so(lab):
@@ -149,8 +149,8 @@ def test_sweeps_of_two_workloads_are_told_apart_by_workload(lab, make_sweep):
     lab.admit(make_sweep())
     lab.admit(other)
 
-    assert lab.find("digits/fc_256/sgd") == other
-    assert lab.find(sweep_name="small") == make_sweep()
+    assert lab.find("digits/fc_256/sgd").spec == other
+    assert lab.find(sweep_name="small").spec == make_sweep()
     with pytest.raises(LabError) as caught:
         lab.find()
     assert str(caught.value) == (
@@ -164,7 +164,7 @@ def test_sweeps_of_one_workload_are_told_apart_by_name(lab, make_sweep):
     for sweep in (make_sweep(), again, other):
         lab.admit(sweep)
 
-    assert lab.find("digits/fc_128/sgd", "again") == again
+    assert lab.find("digits/fc_128/sgd", "again").spec == again
     with pytest.raises(LabError) as caught:
         lab.find("digits/fc_128/sgd")
     assert "digits/fc_128/sgd (sweep again), digits/fc_128/sgd (sweep small). " in str(caught.value)

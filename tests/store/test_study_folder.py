@@ -46,7 +46,7 @@ def test_a_record_that_is_none_is_named(folder, make_record):
     folder.save_record(make_record())
     (folder.folder / "study.json").write_text('{"points": []}')
 
-    with pytest.raises(LabError, match=f"^{folder.folder / 'study.json'}: `study` is missing"):
+    with pytest.raises(LabError, match=f"^{folder.folder / 'study.json'}: a record holds a study or an imported one"):
         folder.record()
 
 

@@ -36,7 +36,7 @@ def summarise_sweep(
     from batchlab.core.goal import Goal
 
     sweep = lab.find(workload, sweep_name)
-    goal = sweep.sweep.hardest_goal if goal_text is None else Goal.parse(goal_text, "--goal")
+    goal = None if goal_text is None else Goal.parse(goal_text, "--goal")
     results = lab.results(sweep)
     if not results.results:
         fail_on_problems(results.problems)
@@ -46,11 +46,15 @@ def summarise_sweep(
 def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> WorkloadSummary:
     """Return the summary for a goal, the sweep's where None; say on stderr which batch sizes are not finished."""
     from batchlab.analysis.summary import summarise
+    from batchlab.errors import InputError
 
     if results.unfinished:
         sizes = ", ".join(str(size) for size in results.unfinished)
         warn(f"not finished yet: batch size {sizes} of sweep {results.sweep.name}; `batchlab run` goes on")
-    return summarise(results.results, goal or results.sweep.sweep.hardest_goal, trials)
+    goal = goal or results.sweep.goal
+    if goal is None:
+        raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
+    return summarise(results.results, goal, trials)
 
 
 def fail_on_problems(problems: Sequence[object]) -> None:

@@ -57,13 +57,15 @@ def _section(store: Lab, results: SweepResults) -> ReportSection:
     name = results.sweep.name
     records = [store.study_folder(name, result.batch_size).record() for result in results.results]
     trials = [trial for result in results.results for trial in result.trials]
-    protocol: dict[str, Any] = {
-        "protocol": results.sweep.sweep.protocol,
-        "trained_steps": sum(record.trained_steps or 0 for record in records),
-        "full_steps": sum(record.study.trials * record.study.max_steps for record in records),
-        "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
-        "pack_sizes": {str(record.study.batch_size): record.pack_size for record in records},
-    }
     environment = next((trial.environment for trial in trials if trial.environment), {})
-    spec = results.sweep.plain()
-    return ReportSection(summary=summary, spec=spec, environment=environment, protocol=protocol)
+    spec = results.sweep.spec
+    if spec is None:
+        return ReportSection(summary=summary, environment=environment, protocol=results.sweep.source or {})
+    protocol: dict[str, Any] = {
+        "protocol": spec.sweep.protocol,
+        "trained_steps": sum(record.trained_steps or 0 for record in records),
+        "full_steps": sum(record.full_steps for record in records),
+        "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
+        "pack_sizes": {str(record.facts.batch_size): record.pack_size for record in records},
+    }
+    return ReportSection(summary=summary, spec=spec.plain(), environment=environment, protocol=protocol)

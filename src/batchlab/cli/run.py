@@ -93,11 +93,11 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     records = [store.study_folder(sweep.name, batch_size).record() for batch_size in sweep.sweep.batch_sizes]
     for record in records:
         if record.note:
-            warn(f"batch size {record.study.batch_size}: {record.note}")
+            warn(f"batch size {record.facts.batch_size}: {record.note}")
     if sweep.sweep.protocol != "race":
         return
     trained = sum(record.trained_steps or 0 for record in records)
-    full = sum(record.study.trials * record.study.max_steps for record in records)
+    full = sum(record.full_steps for record in records)
     print(
         f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({full / trained:.0f} times)."
     )

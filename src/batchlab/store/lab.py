@@ -4,7 +4,7 @@
 
     lab.json                              the format's version
     lock                                  held by the one runner
-    sweeps/NAME/sweep.json                the resolved spec, as it was first run
+    sweeps/NAME/sweep.json                the resolved spec, as it was first run; import.json for an imported sweep
     sweeps/NAME/BATCH_SIZE/...            one study, see `store.study_folder`
 
 What survives a kill at any moment: every file is whole or absent, a finished pack is kept, an unfinished one
@@ -17,14 +17,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep, differences
+from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError, unknown_name
 from batchlab.files import TEMPORARY, make_folder, read_json, write_json
 from batchlab.store.lock import hold_lock
+from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
+_Kind = TypeVar("_Kind", bound=Value)
 FORMAT = 1
 """Raised when an older batchlab could no longer read what this one writes."""
 
@@ -33,7 +37,7 @@ FORMAT = 1
 class SweepResults:
     """The finished studies of one sweep, and what could not be read."""
 
-    sweep: Sweep
+    sweep: StoredSweep
     results: list[StudyResult]
     unfinished: list[int]
     """Batch sizes whose study has not finished."""
@@ -89,24 +93,28 @@ class Lab:
 
     def sweep_names(self) -> list[str]:
         """Return the names of the sweeps, sorted."""
-        return sorted(path.parent.name for path in (self.folder / "sweeps").glob("*/sweep.json"))
+        files = [*(self.folder / "sweeps").glob("*/sweep.json"), *(self.folder / "sweeps").glob("*/import.json")]
+        return sorted({path.parent.name for path in files})
 
-    def sweep(self, name: str) -> Sweep:
-        """Return a stored sweep."""
-        path = self.folder / "sweeps" / name / "sweep.json"
-        try:
-            return Sweep.parse(read_json(path), str(path))
-        except SpecError as error:
-            raise LabError(str(error)) from None
+    def sweep(self, name: str) -> StoredSweep:
+        """Return a stored sweep, run or imported."""
+        folder = self.folder / "sweeps" / name
+        if (folder / "sweep.json").exists():
+            return StoredSweep.run(_read(Sweep, folder / "sweep.json"))
+        return StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
 
     def admit(self, sweep: Sweep) -> None:
         """Store a new sweep, or check that it is the one already stored under its name."""
         path = self.folder / "sweeps" / sweep.name / "sweep.json"
+        if (path.parent / "import.json").exists():
+            raise SpecError(
+                f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
+            )
         if not path.exists():
             make_folder(path.parent)
             write_json(path, sweep.plain())
             return
-        changes = differences(self.sweep(sweep.name).plain(), sweep.plain())
+        changes = differences(_read(Sweep, path).plain(), sweep.plain())
         if changes:
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
@@ -117,27 +125,26 @@ class Lab:
         """Return the folder of one study."""
         return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size))
 
-    def find(self, workload: str | None = None, sweep_name: str | None = None) -> Sweep:
+    def find(self, workload: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; both names may be left out where that leaves one."""
         sweeps = [self.sweep(name) for name in self.sweep_names()]
         if not sweeps:
             raise LabError(f"Lab {self.folder} holds no sweep yet.")
-        if workload is not None and workload not in [sweep.workload.name for sweep in sweeps]:
-            raise LabError(
-                f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload.name for s in sweeps})
-            )
+        if workload is not None and workload not in [sweep.workload for sweep in sweeps]:
+            raise LabError(f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload for s in sweeps}))
         if sweep_name is not None and sweep_name not in [sweep.name for sweep in sweeps]:
             raise LabError(f"Lab {self.folder}: " + unknown_name("sweep", sweep_name, {s.name for s in sweeps}))
-        meant = [s for s in sweeps if workload in (None, s.workload.name) and sweep_name in (None, s.name)]
+        meant = [s for s in sweeps if workload in (None, s.workload) and sweep_name in (None, s.name)]
         if len(meant) != 1:
-            choices = ", ".join(f"{s.workload.name} (sweep {s.name})" for s in meant or sweeps)
+            choices = ", ".join(f"{s.workload} (sweep {s.name})" for s in meant or sweeps)
             raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. Name the workload, or use --sweep.")
         return meant[0]
 
-    def results(self, sweep: Sweep, metrics: list[str] | None = None) -> SweepResults:
+    def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
         """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
+        sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
         results, unfinished, problems = [], [], []
-        for batch_size in sweep.sweep.batch_sizes:
+        for batch_size in sweep.batch_sizes:
             folder = self.study_folder(sweep.name, batch_size)
             try:
                 if folder.has_record and folder.record().state == "finished":
@@ -147,6 +154,13 @@ class Lab:
             except LabError as error:
                 problems.append(error)
         return SweepResults(sweep, results, unfinished, problems)
+
+
+def _read(kind: type[_Kind], path: Path) -> _Kind:
+    try:
+        return kind.parse(read_json(path), str(path))
+    except SpecError as error:
+        raise LabError(str(error)) from None
 
 
 def _is_fresh(folder: Path) -> bool:

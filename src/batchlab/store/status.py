@@ -36,7 +36,7 @@ def sweep_statuses(lab: Lab) -> list[SweepStatus]:
 
 def _status(lab: Lab, name: str) -> SweepStatus:
     sweep = lab.sweep(name)
-    folders = [lab.study_folder(name, batch_size) for batch_size in sweep.sweep.batch_sizes]
+    folders = [lab.study_folder(name, batch_size) for batch_size in sweep.batch_sizes]
     finished, problems = [], []
     for folder in folders:
         try:
@@ -48,7 +48,7 @@ def _status(lab: Lab, name: str) -> SweepStatus:
     counts = [record["counts"] for record in finished]
     return SweepStatus(
         sweep=name,
-        workload=sweep.workload.name,
+        workload=sweep.workload,
         studies=len(folders),
         finished=len(finished),
         complete=sum(count["COMPLETE"] for count in counts),

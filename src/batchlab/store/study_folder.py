@@ -17,12 +17,14 @@ import contextlib
 import shutil
 import zipfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from pydantic import model_validator
 
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
+from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.core.value import Value
@@ -31,11 +33,24 @@ from batchlab.files import TEMPORARY, make_folder, read_json, whole_file, write_
 from batchlab.store import parquet
 
 
-class StudyRecord(Value):
-    """The contents of study.json."""
+class ImportedStudy(Value):
+    """What an archive tells of a study that was not run here."""
 
-    study: Study
-    points: tuple[dict[str, float], ...]
+    workload: str
+    batch_size: int
+    search_space: SearchSpace
+    train_steps: int
+    """The least number of steps of a complete trial; 0 means that there was a time budget instead."""
+
+    early_stopping: bool = False
+
+
+class StudyRecord(Value):
+    """The contents of study.json: a study that is run here, or an imported one."""
+
+    study: Study | None = None
+    imported: ImportedStudy | None = None
+    points: tuple[dict[str, float], ...] = ()
     """The points of the search space, drawn up front; trial i trains point i."""
 
     pack_size: int | None = None
@@ -60,6 +75,30 @@ class StudyRecord(Value):
     num_measurements: int | None = None
     note: str | None = None
     """What a reader should know, such as a budget of trials that could not be met."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.study is None) == (self.imported is None):
+            raise ValueError("a record holds a study or an imported one, and only one of them")
+        return self
+
+    @property
+    def workload(self) -> str:
+        """The name of the workload."""
+        facts = self.facts
+        return facts.workload.name if isinstance(facts, Study) else facts.workload
+
+    @property
+    def facts(self) -> Study | ImportedStudy:
+        """The study, wherever it comes from: its batch size and search space."""
+        facts = self.study or self.imported
+        assert facts is not None
+        return facts
+
+    @property
+    def full_steps(self) -> int:
+        """The steps that the full protocol would train at the least; 0 where that is not known."""
+        return self.study.trials * self.study.max_steps if self.study else 0
 
 
 class StudyFolder:
@@ -143,11 +182,11 @@ class StudyFolder:
         record = self.record()
         assert record.end_step is not None
         return StudyResult(
-            workload=record.study.workload.name,
-            batch_size=record.study.batch_size,
+            workload=record.workload,
+            batch_size=record.facts.batch_size,
             trials=tuple(self.trials()),
             measurements=parquet.read_measurements(self.folder / "measurements.parquet", metrics),
-            search_space=record.study.search_space,
+            search_space=record.facts.search_space,
             end_step=record.end_step,
         )
 
