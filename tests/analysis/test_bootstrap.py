@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batchlab.analysis import Interval, minimum_interval, resample_minimum
+from batchlab.analysis import (
+    Interval,
+    distribution_bounds,
+    minimum_bounds,
+    minimum_interval,
+    rank_probabilities,
+    ratio_bounds,
+    resample_minimum,
+)
 
 
 def brute_force(steps: list[float], num_resamples: int) -> np.ndarray:
@@ -57,3 +65,51 @@ def test_the_same_seed_draws_the_same_minima():
     first, second = (resample_minimum([1, 2, 3], 3, np.random.default_rng(7), 50) for _ in range(2))
 
     np.testing.assert_array_equal(first, second)
+
+
+def test_the_closed_form_serves_any_values():
+    assert minimum_bounds([0.01 * k for k in range(1, 33)], 32) == (0.01, 0.04)
+    assert minimum_bounds([0.01], 32) == (0.01, None)
+    assert minimum_bounds([], 32) is None
+    assert minimum_bounds([0.01], 1) is None
+
+
+@pytest.mark.parametrize("num_trials", [1, 2, 7, 100])
+def test_the_probabilities_of_all_ranks_are_those_of_the_closed_form(num_trials):
+    probabilities = rank_probabilities(num_trials)
+
+    assert pytest.approx(np.sum(probabilities)) == 1
+    assert pytest.approx(probabilities[0]) == 1 - (1 - 1 / num_trials) ** num_trials
+    assert pytest.approx(probabilities[-1]) == num_trials**-num_trials
+
+
+def test_bounds_of_a_ratio_agree_with_resampling_both_minima():
+    steps, base = [100, 110, 135, 160, 170], [900, 1000, 1010, 1300]
+    ratios = brute_force([float(step) for step in steps], 40_000) / np.random.default_rng(5).permutation(
+        brute_force([float(step) for step in base], 40_000)
+    )
+
+    low, high = ratio_bounds(steps, 5, base, 4)
+
+    for bound, probability in ((low, 0.025), (high, 0.975)):
+        assert np.mean(ratios < bound - 1e-9) < probability + 0.004
+        assert np.mean(ratios <= bound + 1e-9) > probability - 0.004
+
+
+def test_a_ratio_is_open_above_where_its_numerator_may_be_censored_and_below_where_its_denominator_may_be():
+    assert ratio_bounds([100], 4, [200, 200, 200, 200], 4) == (0.5, None)
+    assert ratio_bounds([100, 100, 100, 100], 4, [200], 4) == (None, 0.5)
+    assert ratio_bounds([100], 4, [200], 4) == (None, None)
+    assert ratio_bounds([100], 1, [200, 210], 2) is None
+
+
+def test_bounds_of_a_distribution_leave_out_what_is_unlikely():
+    values, probabilities = np.array([5.0, 1.0, 9.0]), np.array([0.97, 0.01, 0.02])
+
+    assert distribution_bounds(values, probabilities) == (5.0, 5.0)
+    assert distribution_bounds(values, np.array([0.9, 0.05, 0.05])) == (1.0, 9.0)
+
+
+def test_a_value_nobody_knows_opens_the_interval_on_both_sides():
+    assert distribution_bounds(np.array([1.0, 2.0, np.nan]), np.array([0.5, 0.4, 0.1])) == (None, None)
+    assert distribution_bounds(np.array([1.0, 2.0, np.nan]), np.array([0.5, 0.49, 0.01])) == (1.0, 2.0)

@@ -13,6 +13,11 @@ def at_boundary(trial: Trial, search_space: SearchSpace, margin: float = MARGIN)
     """Return the searched metaparameters of `trial` that lie within `margin` of an end of their range.
 
     A better value may lie outside: widen the range and search again. A list of values has no edge.
+
+    >>> from batchlab.analysis import example_study
+    >>> study = example_study()
+    >>> at_boundary(study.trials[0], study.search_space), at_boundary(study.trials[0], study.search_space, margin=0.3)
+    ((), ('learning_rate',))
     """
     return tuple(
         name

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import HIGH, LOW, resample_minimum
-from batchlab.analysis.hyperbola import Bounds, Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
-from batchlab.analysis.steps_to_result import StepsToResult
+from batchlab.analysis.bootstrap import HIGH, LOW, Bounds
+from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
+from batchlab.analysis.steps_to_result import StepsToResult, resample_steps
 from batchlab.analysis.text import listed
 
 MIN_BATCH_SIZES = 3
@@ -67,6 +67,13 @@ def fit_critical_batch(
 
     The bootstrap resamples the trials within each batch size. A draw in which no trial met the goal is
     taken at the end of training, the least it can be; `warning` says where that happens.
+
+    >>> from batchlab.analysis import example_workload, steps_to_result
+    >>> from batchlab.core.goal import Goal
+    >>> goal = Goal.read("val/classification_error < 0.1")
+    >>> fit = fit_critical_batch([steps_to_result(study, goal) for study in example_workload()])
+    >>> round(fit.s_min), round(fit.e_min), round(fit.b_crit)
+    (53, 10997, 207)
     """
     # Steps have no logarithm where the goal is met before the first update.
     reached = [row for row in rows if row.steps]
@@ -148,16 +155,11 @@ def _bootstrap_interval(
         return None
     rng = np.random.default_rng(seed)
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
-    steps = np.stack([_resample(row, rng, num_resamples) for row in reached], axis=1)
+    steps = np.stack([resample_steps(row, rng, num_resamples) for row in reached], axis=1)
     start = (hyperbola.s_min, hyperbola.e_min)
     fits = [fit_hyperbola(batch_sizes, draw, start, tolerance=1e-8).b_crit for draw in steps]
     low, high = np.quantile(fits, [LOW, HIGH])
     return float(low), float(high)
-
-
-def _resample(row: StepsToResult, rng: np.random.Generator, num_resamples: int) -> np.ndarray:
-    draws = resample_minimum(row.reached_steps, row.num_trials, rng, num_resamples)
-    return np.asarray(np.minimum(draws, max(row.end_step, row.reached_steps[-1])))
 
 
 def _warnings(reached: Sequence[StepsToResult], censored: Sequence[int], num_resamples: int) -> list[str]:

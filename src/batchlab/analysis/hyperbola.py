@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Bounds = tuple[float | None, float | None]
-"""An interval; None where the data give no bound on that side."""
+from batchlab.analysis.bootstrap import Bounds
 
 SPAN = 1e3
 """Data tell no more than this factor: how far S_min may lie below the fewest steps, E_min below the fewest
@@ -90,7 +89,13 @@ def fit_hyperbola(
 
 
 def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray, hyperbola: Hyperbola) -> PowerLaw | None:
-    """Return the alternative curve, fitted from the hyperbola on; None for fewer than four points."""
+    """Return the alternative curve, fitted from the hyperbola on; None for fewer than four points.
+
+    >>> sizes = np.array([16.0, 64.0, 256.0, 1024.0])
+    >>> steps = 100 + (5000 / sizes) ** 0.7
+    >>> round(fit_power_law(sizes, steps, fit_hyperbola(sizes, steps)).exponent, 3)
+    0.7
+    """
     if len(batch_sizes) < 4:
         return None
     log_sizes, log_steps = np.log(batch_sizes), np.log(steps)

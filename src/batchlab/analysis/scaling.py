@@ -7,7 +7,7 @@ noise is of the same order: try others before you conclude.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
@@ -52,11 +52,18 @@ def measure_scaling(
 
     A single batch size at the end of the curve shows no plateau: the regime is `maximal` only where a
     larger batch size than `max_useful` met the goal too.
+
+    >>> from batchlab.analysis import example_workload, steps_to_result
+    >>> from batchlab.core.goal import Goal
+    >>> goal = Goal.read("val/classification_error < 0.1")
+    >>> scaling = measure_scaling([steps_to_result(study, goal) for study in example_workload()])
+    >>> scaling.efficiencies, scaling.regimes
+    ((1.0, 1.0, 0.5), ('perfect', 'perfect', 'diminishing'))
     """
     steps = {row.batch_size: row.steps for row in rows if row.steps is not None}
-    efficiencies = _efficiencies(steps)
-    end_of_perfect = _end_of_perfect(efficiencies, min_efficiency)
-    max_useful = _max_useful(steps, max_excess)
+    efficiencies = scaling_efficiencies(steps)
+    end_of_perfect = end_of_perfect_scaling(steps, min_efficiency)
+    max_useful = max_useful_batch_size(steps, max_excess)
     largest = max(steps, default=None)
     is_saturated = max_useful != largest
     regimes = {size: _regime(size, end_of_perfect, max_useful if is_saturated else None) for size in steps}
@@ -71,7 +78,12 @@ def measure_scaling(
     )
 
 
-def _efficiencies(steps: dict[int, int]) -> dict[int, float]:
+def scaling_efficiencies(steps: Mapping[int, float]) -> dict[int, float]:
+    """Return e(B) = steps(B0) B0 / (steps(B) B) by batch size, from steps by ascending batch size.
+
+    >>> scaling_efficiencies({16: 800, 64: 200, 256: 100})
+    {16: 1.0, 64: 1.0, 256: 0.5}
+    """
     if not steps:
         return {}
     base = min(steps)
@@ -79,17 +91,28 @@ def _efficiencies(steps: dict[int, int]) -> dict[int, float]:
     return {size: _ratio(steps[base] * base, steps[size] * size) for size in steps}
 
 
-def _ratio(base_examples: int, examples: int) -> float:
-    return base_examples / examples if examples else 1.0
+def end_of_perfect_scaling(steps: Mapping[int, float], min_efficiency: float = MIN_EFFICIENCY) -> int | None:
+    """Return the largest batch size up to which no efficiency falls below `min_efficiency`; None of no steps.
 
-
-def _end_of_perfect(efficiencies: dict[int, float], threshold: float) -> int | None:
-    perfect = list(takewhile(lambda size: efficiencies[size] >= threshold, efficiencies))
+    >>> end_of_perfect_scaling({16: 800, 64: 200, 256: 100}), end_of_perfect_scaling({16: 800, 64: 200, 256: 100}, 0.5)
+    (64, 256)
+    """
+    efficiencies = scaling_efficiencies(steps)
+    perfect = list(takewhile(lambda size: efficiencies[size] >= min_efficiency, efficiencies))
     return perfect[-1] if perfect else None
 
 
-def _max_useful(steps: dict[int, int], excess: float) -> int | None:
-    return next((size for size in steps if steps[size] <= (1 + excess) * min(steps.values())), None)
+def max_useful_batch_size(steps: Mapping[int, float], max_excess: float = MAX_EXCESS) -> int | None:
+    """Return the smallest batch size whose steps exceed the fewest by no more than `max_excess`; None of no steps.
+
+    >>> max_useful_batch_size({16: 800, 64: 120, 256: 100}), max_useful_batch_size({16: 800, 64: 120, 256: 100}, 0.1)
+    (64, 256)
+    """
+    return next((size for size in steps if steps[size] <= (1 + max_excess) * min(steps.values())), None)
+
+
+def _ratio(base_examples: float, examples: float) -> float:
+    return base_examples / examples if examples else 1.0
 
 
 def _regime(batch_size: int, end_of_perfect: int | None, max_useful: int | None) -> Regime:

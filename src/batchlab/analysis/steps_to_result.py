@@ -7,12 +7,14 @@ metric need not stay beyond the goal afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import Interval, minimum_interval
+from batchlab.analysis.bootstrap import Interval, minimum_interval, resample_minimum
 from batchlab.analysis.boundary import at_boundary
+from batchlab.analysis.measured import check_measured
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
@@ -64,18 +66,37 @@ def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) 
 
     All complete trials are taken where `num_trials` is None or more than there are. None means that the
     trial never met the goal. InputError if the goal's metric was never measured.
+
+    >>> from batchlab.analysis import example_study
+    >>> first_steps(example_study(), Goal.read("val/classification_error < 0.06"))
+    {0: 300, 1: None, 3: 300}
     """
     if num_trials is not None and num_trials < 1:
         raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
-    _check_measured(result.measurements, goal.metric)
+    check_measured(result.measurements, goal.metric)
     trial_ids = np.array([trial.trial_id for trial in result.first_complete(num_trials)], dtype=np.int64)
     steps = _first_met(result.measurements, goal, trial_ids)
     return {int(trial_id): _step(step) for trial_id, step in zip(trial_ids, steps, strict=True)}
 
 
 def steps_to_result(result: StudyResult, goal: Goal, num_trials: int | None = None) -> StepsToResult:
-    """Return the fewest steps to `goal` over the first complete trials of a study, with its interval."""
-    steps_by_trial = first_steps(result, goal, num_trials)
+    """Return the fewest steps to `goal` over the first complete trials of a study, with its interval.
+
+    >>> from batchlab.analysis import example_study
+    >>> row = steps_to_result(example_study(), Goal.read("val/classification_error < 0.08"))
+    >>> row.steps, row.trial.trial_id, row.interval
+    (200, 3, Interval(low=200, high=300))
+    """
+    return fewest_steps(result, first_steps(result, goal, num_trials))
+
+
+def fewest_steps(result: StudyResult, steps_by_trial: Mapping[int, int | None]) -> StepsToResult:
+    """Return the fewest of some trials' steps to a goal, as `first_steps` gives them, with its interval.
+
+    >>> from batchlab.analysis import example_study
+    >>> fewest_steps(example_study(), {0: 300, 1: None, 3: 200}).trial.trial_id
+    3
+    """
     reached = sorted((step, trial_id) for trial_id, step in steps_by_trial.items() if step is not None)
     reached_steps = tuple(step for step, _ in reached)
     best = next((trial for trial in result.trials if trial.trial_id == reached[0][1]), None) if reached else None
@@ -94,6 +115,20 @@ def steps_to_result(result: StudyResult, goal: Goal, num_trials: int | None = No
     )
 
 
+def resample_steps(row: StepsToResult, rng: np.random.Generator, num_resamples: int) -> np.ndarray:
+    """Return bootstrap draws of a row's steps; the row has met its goal.
+
+    A draw in which no trial met the goal is taken at the end of training, the least it can be.
+
+    >>> from batchlab.analysis import example_study
+    >>> row = steps_to_result(example_study(), Goal.read("val/classification_error < 0.08"))
+    >>> resample_steps(row, np.random.default_rng(1), 4).tolist()
+    [200.0, 300.0, 200.0, 300.0]
+    """
+    draws = resample_minimum(row.reached_steps, row.num_trials, rng, num_resamples)
+    return np.asarray(np.minimum(draws, max(row.end_step, row.reached_steps[-1])))
+
+
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -109,15 +144,3 @@ def _first_met(measurements: Measurements, goal: Goal, trial_ids: np.ndarray) ->
 
 def _step(step: np.int64) -> int | None:
     return None if step == _NEVER else int(step)
-
-
-def _check_measured(measurements: Measurements, metric: str) -> None:
-    # A study whose trials all diverged at once has no rows: nothing can be said of its metrics.
-    if len(measurements) == 0 or _is_measured(measurements, metric):
-        return
-    measured = [name for name in measurements.metrics if _is_measured(measurements, name)]
-    raise InputError(f'"{metric}" was never measured in this study. Measured: {", ".join(sorted(measured))}.')
-
-
-def _is_measured(measurements: Measurements, metric: str) -> bool:
-    return metric in measurements.metrics and not np.isnan(measurements.metrics[metric]).all()

@@ -51,6 +51,11 @@ def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None
     """Return the summary of one workload from its studies, over the first `num_trials` complete trials of each.
 
     InputError if there is no study, if two have one batch size, or if they are of different workloads.
+
+    >>> from batchlab.analysis import example_workload
+    >>> summary = summarise(example_workload(), Goal.read("val/classification_error < 0.1"))
+    >>> [(row.batch_size, row.steps) for row in summary.rows]
+    [(16, 800), (64, 200), (256, 100)]
     """
     results = sorted(results, key=lambda result: result.batch_size)
     _check_one_workload(results)
@@ -66,7 +71,13 @@ def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None
 
 
 def curve_json(summary: WorkloadSummary) -> dict[str, Any]:
-    """Return what `batchlab curve --json` prints."""
+    """Return what `batchlab curve --json` prints.
+
+    >>> from batchlab.analysis import example_workload
+    >>> summary = summarise(example_workload(), Goal.read("val/classification_error < 0.1"))
+    >>> curve_json(summary)["rows"][0]["steps"]
+    800
+    """
     return {
         "workload": summary.workload,
         "goal": str(summary.goal),

@@ -1,0 +1,49 @@
+"""Budgets: a study as if its trials had been given fewer steps, or fewer examples.
+
+Both limits are inclusive. A batch size takes part only where its study trained to the end of the budget: otherwise an
+unfinished study would look like a bad batch size. Under an epoch budget, examples are epochs times the size of the
+training set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchlab.core.result import StudyResult
+
+
+def apply_step_budget(result: StudyResult, max_steps: float) -> StudyResult | None:
+    """Return the study's rows with step <= `max_steps`, or None where it did not train that long.
+
+    >>> from batchlab.analysis import example_study
+    >>> apply_step_budget(example_study(), 200).measurements.step.max()
+    np.int64(200)
+    >>> apply_step_budget(example_study(), 301) is None
+    True
+    """
+    return within_steps(result, max_steps) if result.end_step >= max_steps else None
+
+
+def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResult | None:
+    """Return the study's rows with batch size * step <= `max_examples`, or None where it did not train that long.
+
+    >>> from batchlab.analysis import example_workload
+    >>> [apply_example_budget(study, 64 * 200) is not None for study in example_workload()]
+    [True, True, True]
+    >>> [apply_example_budget(study, 64 * 400) is not None for study in example_workload()]
+    [False, False, True]
+    """
+    if result.batch_size * result.end_step < max_examples:
+        return None
+    keep = result.batch_size * result.measurements.step <= max_examples
+    return replace(result, measurements=result.measurements.where(keep))
+
+
+def within_steps(result: StudyResult, max_steps: float) -> StudyResult:
+    """Return the study's rows with step <= `max_steps`, however long it trained.
+
+    >>> from batchlab.analysis import example_study
+    >>> len(within_steps(example_study(), 100).measurements)
+    8
+    """
+    return replace(result, measurements=result.measurements.where(result.measurements.step <= max_steps))

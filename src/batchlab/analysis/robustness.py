@@ -1,0 +1,31 @@
+"""Does a curve hinge on the single best trial? Steps to result when the best trials of each study are removed."""
+
+from __future__ import annotations
+
+from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps
+from batchlab.core.goal import Goal
+from batchlab.core.result import StudyResult
+from batchlab.errors import InputError
+
+NUM_REMOVED = (1, 3, 10)
+"""How many of the best trials are usually removed."""
+
+
+def steps_without_best(
+    result: StudyResult, goal: Goal, num_removed: int, num_trials: int | None = None
+) -> StepsToResult:
+    """Return steps to result over the first complete trials without the `num_removed` that met the goal first.
+
+    Trials are removed in the order of their steps, ties in the order of their ids; a trial that never met the goal goes
+    last. The interval is that of the trials that remain.
+
+    >>> from batchlab.analysis import example_study
+    >>> goal = Goal.read("val/classification_error < 0.085")
+    >>> [steps_without_best(example_study(), goal, num_removed).steps for num_removed in (0, 1, 2, 3)]
+    [200, 200, 300, None]
+    """
+    if num_removed < 0:
+        raise InputError(f"num_removed = {num_removed} removes no trial. Use 0 or more.")
+    steps = first_steps(result, goal, num_trials)
+    ranked = sorted(steps, key=lambda trial_id: (steps[trial_id] is None, steps[trial_id] or 0, trial_id))
+    return fewest_steps(result, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})
