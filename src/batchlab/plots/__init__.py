@@ -7,15 +7,20 @@ from batchlab.plots.metaparameters import (
     metaparameters_data,
     metaparameters_figure,
 )
+from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, draw_paper, paper_data
 from batchlab.plots.steps_curve import StepsCurveData, draw_steps_curve, steps_curve_data, steps_curve_figure
 
 __all__ = [
+    "PAPER_FIGURES",
     "MetaparametersData",
+    "PaperFigureData",
     "StepsCurveData",
     "draw_metaparameters",
+    "draw_paper",
     "draw_steps_curve",
     "metaparameters_data",
     "metaparameters_figure",
+    "paper_data",
     "save",
     "steps_curve_data",
     "steps_curve_figure",

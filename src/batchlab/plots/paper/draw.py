@@ -1,0 +1,158 @@
+"""How the figures of the paper are drawn, whatever their panels show."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from batchlab.plots import style
+from batchlab.plots.paper.axes import set_axes
+from batchlab.plots.paper.data import Kind, PaperFigureData, PaperPanel, Point, Series
+from batchlab.plots.paper.marks import (
+    BEST_LABEL,
+    CONTOUR_LABEL,
+    GREY,
+    INTERVAL_LOOK,
+    LOOKS,
+    columns,
+    draw_contours,
+    draw_intervals,
+    draw_series,
+)
+from batchlab.plots.paper.published import LABEL as PUBLISHED_LABEL
+from batchlab.plots.paper.words import wrapped
+
+WIDTH = 9.0
+"""Inches, as in the paper."""
+
+_COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, "#56B4E9")
+_MARKERS = "^v<>^v"
+_MAX_WITH_INTERVALS = 3
+"""More curves than this with intervals hide each other; their bounds are in the table."""
+
+
+def draw_paper(data: PaperFigureData) -> Figure:
+    """Return the figure, ready to be saved: its panels, a caption above and a legend of what they share below."""
+    rows = math.ceil(len(data.panels) / data.columns)
+    height = rows * WIDTH / data.columns / data.panel_aspect + 0.9
+    with style.applied():
+        figure = style.new_figure(WIDTH, height)
+        figure.set_layout_engine("constrained", w_pad=0.07, h_pad=0.07)
+        handles: dict[str, Line2D] = {}
+        for i, panel in enumerate(data.panels):
+            ax = figure.add_subplot(rows, data.columns, i + 1)
+            handles.update({str(handle.get_label()): handle for handle in draw_panel(ax, panel)})
+        caption = wrapped(f"Figure {data.number}. {data.caption}", 150)
+        figure.suptitle(caption, x=0.01, ha="left", fontsize=8.5, parse_math=False)
+        if handles:
+            shared = [handles[label] for label in sorted(handles, key=_LEGEND_ORDER.index)]
+            figure.legend(handles=shared, loc="outside lower center", ncols=len(shared))
+    return figure
+
+
+def draw_panel(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+    """Draw one panel and return the entries of the legend that it shares with others."""
+    ax.set_title(f"({panel.name}) {panel.title}", fontsize=9, pad=15 if panel.contours else 6, parse_math=False)
+    _draw_notes(ax, panel)
+    if not panel.series:
+        ax.set(xticks=[], yticks=[])
+        return []
+    set_axes(ax, panel)
+    handles = [*draw_contours(ax, panel), *_draw_measured(ax, panel)]
+    for series in panel.series:
+        if series.kind in LOOKS:
+            handles += draw_series(ax, series)
+    _draw_counts(ax, panel)
+    return handles
+
+
+def _draw_measured(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+    measured = panel.of_kind("measured")
+    handles: list[Line2D] = []
+    for i, series in enumerate(measured):
+        colour = _ordered_colour(i, len(measured)) if panel.is_ordered else _COLOURS[i % len(_COLOURS)]
+        marker = "^" if panel.is_ordered else _MARKERS[i % len(_MARKERS)]
+        points = _on_axis(panel, series)
+        label = series.label if panel.legend else "best trial"
+        look: dict[str, Any] = {"markersize": 4.5 if panel.is_ordered else 5.5, "linewidth": 1.1, "zorder": 4}
+        handles += ax.plot(*columns(points, "x", "y"), marker=marker, color=colour, label=label, **look)
+    shared = _draw_all_intervals(ax, panel)
+    if handles and panel.legend:
+        ax.legend(handles=handles, loc=panel.legend, fontsize=7, handlelength=1.6, labelspacing=0.3)
+        return shared
+    return handles + shared
+
+
+def _draw_all_intervals(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+    measured = panel.of_kind("measured")
+    if len(measured) > _MAX_WITH_INTERVALS or panel.is_ordered:
+        return []
+    drawn = [
+        draw_intervals(ax, _on_axis(panel, series), _COLOURS[i], shift=i - (len(measured) - 1) / 2)
+        for i, series in enumerate(measured)
+    ]
+    return [Line2D([], [], label="95 % interval", **INTERVAL_LOOK, color=GREY)] if any(drawn) else []
+
+
+def _on_axis(panel: PaperPanel, series: Series) -> list[Point]:
+    is_log = panel.y_axis.scale != "linear"
+    # A goal met before the first update has no place on a log axis.
+    return [point for point in series.drawn if point.y or not is_log]
+
+
+def _ordered_colour(i: int, number: int) -> str:
+    # The last tenth of the map is too pale for thin lines on white.
+    return to_hex(colormaps["viridis"](0.88 * i / max(1, number - 1)))
+
+
+def _draw_counts(ax: Axes, panel: PaperPanel) -> None:
+    """Write how many points of each class there are between the title and the axes, where they hide none."""
+    if not panel.contours:
+        return
+    counted = [series for kind in _COUNTED for series in panel.of_kind(kind)]
+    words = [f"{len(series.points)} {series.label}" for series in counted]
+    num_beyond = sum(not _is_inside(panel, point) for series in counted for point in series.points)
+    if num_beyond:
+        words.append(f"{num_beyond} beyond the axes")
+    ax.text(0.5, 1.015, ", ".join(words), transform=ax.transAxes, ha="center", va="bottom", fontsize=7)
+
+
+def _is_inside(panel: PaperPanel, point: Point) -> bool:
+    axis_x, axis_y = panel.x_axis, panel.y_axis
+    return axis_x.low <= point.x <= axis_x.high and point.y is not None and axis_y.low <= point.y <= axis_y.high
+
+
+def _draw_notes(ax: Axes, panel: PaperPanel) -> None:
+    if not panel.notes:
+        return
+    text = "\n".join(wrapped(note, 34) for note in panel.notes)
+    # The legend's corner is free of curves; below them, on the left, there is room as well.
+    if panel.series and not panel.legend and not panel.contours:
+        ax.text(0.97, 0.97, text, transform=ax.transAxes, fontsize=6.5, ha="right", va="top", parse_math=False)
+    elif panel.series:
+        ax.text(0.03, 0.03, text, transform=ax.transAxes, fontsize=6.5, bbox=_BOX, zorder=6, parse_math=False)
+    else:
+        ax.text(0.5, 0.5, text, transform=ax.transAxes, fontsize=8, ha="center", va="center", parse_math=False)
+
+
+_LEGEND_ORDER = (
+    "best trial",
+    "95 % interval",
+    "perfect scaling",
+    "linear rule",
+    "square-root rule",
+    "goal met",
+    "goal not met",
+    "infeasible",
+    BEST_LABEL,
+    CONTOUR_LABEL,
+    PUBLISHED_LABEL,
+)
+_COUNTED: tuple[Kind, ...] = ("goal met", "goal not met", "infeasible")
+_BOX: dict[str, Any] = {"facecolor": style.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 2}

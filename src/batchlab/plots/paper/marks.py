@@ -1,0 +1,141 @@
+"""The marks of the paper's figures: guides, published points, points by outcome, intervals, contours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from batchlab.plots import style
+from batchlab.plots.paper.data import Kind, PaperPanel, Point, Series
+
+GREY = "#767676"
+BEST_LABEL = "fewest steps to the goal"
+CONTOUR_LABEL = "constant learning rate / (1 \N{MINUS SIGN} momentum)"
+
+INTERVAL_LOOK: dict[str, Any] = {"alpha": 0.5, "linewidth": 1.8}
+
+LOOKS: dict[Kind, dict[str, Any]] = {
+    "perfect scaling": {"color": style.INK, "linestyle": "--", "linewidth": 0.9, "zorder": 2},
+    "linear rule": {"color": style.INK, "linestyle": "--", "linewidth": 0.9, "zorder": 2},
+    "square-root rule": {"color": style.GREEN, "linestyle": "-.", "linewidth": 1.1, "zorder": 2},
+    "published": {
+        "color": GREY,
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 7.5,
+        "markerfacecolor": "none",
+        "markeredgewidth": 1.0,
+        "zorder": 5,
+    },
+    "infeasible": {
+        "color": style.INK,
+        "linestyle": "none",
+        "marker": "x",
+        "markersize": 3.5,
+        "markeredgewidth": 0.7,
+        "alpha": 0.5,
+        "zorder": 2,
+    },
+    "goal not met": {
+        "color": style.VERMILION,
+        "linestyle": "none",
+        "marker": "^",
+        "markersize": 4.5,
+        "markeredgewidth": 0,
+        "alpha": 0.8,
+        "zorder": 3,
+    },
+    "goal met": {
+        "color": style.BLUE,
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 4.5,
+        "markeredgewidth": 0,
+        "zorder": 4,
+    },
+    "best": {
+        "color": "#F0E442",
+        "linestyle": "none",
+        "marker": "*",
+        "markersize": 13,
+        "markeredgecolor": style.INK,
+        "markeredgewidth": 0.8,
+        "zorder": 5,
+    },
+}
+"""How every kind of series but the measured curves is drawn."""
+
+
+def draw_series(ax: Axes, series: Series) -> list[Line2D]:
+    """Draw a series of a kind in LOOKS and return its entry of the legend; none where it has no point."""
+    if not series.drawn:
+        return []
+    return ax.plot(*columns(series.drawn, "x", "y"), label=_legend(series), **LOOKS[series.kind])
+
+
+def columns(points: Sequence[Point], *names: str) -> list[np.ndarray]:
+    """Return fields of all points, each as an array with NaN where it is None.
+
+    >>> columns([Point(16, None), Point(64, 200)], "x", "y")
+    [array([16., 64.]), array([ nan, 200.])]
+    """
+    return [np.array([getattr(point, name) for point in points], dtype=float) for name in names]
+
+
+def draw_intervals(ax: Axes, points: Sequence[Point], colour: str, shift: float) -> bool:
+    """Draw the 95 % intervals of measured points and return whether there are any; one that is open ends in an arrow.
+
+    The bars of several curves are shifted sideways by a tenth of an octave, so that none hides another.
+    """
+    bars = [point for point in points if point.low is not None and point.high is not None]
+    if bars:
+        x, low, high = columns(bars, "x", "low", "high")
+        ax.vlines(x * 2 ** (0.1 * shift), low, high, color=colour, zorder=3, **INTERVAL_LOOK)
+    for point in points:
+        if point.is_open:
+            _draw_open_bound(ax, point, colour)
+    return bool(bars)
+
+
+def draw_contours(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+    """Draw the lines along which x / y is one of the panel's contours, each with its value, and return their legend."""
+    axis_x, axis_y = panel.x_axis, panel.y_axis
+    look: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
+    for value in panel.contours:
+        ends = [max(axis_x.low, value * axis_y.low), min(axis_x.high, value * axis_y.high)]
+        if ends[0] < ends[1]:
+            ax.plot(ends, [x / value for x in ends], zorder=1, **look)
+            _label_contour(ax, value, ends[1])
+    return [Line2D([], [], label=CONTOUR_LABEL, **look)] if panel.contours else []
+
+
+def _label_contour(ax: Axes, value: float, end: float) -> None:
+    ax.annotate(
+        f"{value:g}",
+        (end, end / value),
+        xytext=(-2, -7),
+        textcoords="offset points",
+        fontsize=6,
+        color=GREY,
+        ha="right",
+    )
+
+
+def _draw_open_bound(ax: Axes, point: Point, colour: str) -> None:
+    # Of a fixed length: how far the interval reaches is not known.
+    ax.annotate(
+        "",
+        (point.x, point.y or 1),
+        xytext=(0, 16),
+        textcoords="offset points",
+        arrowprops={"arrowstyle": "<-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 2},
+        annotation_clip=True,
+    )
+
+
+def _legend(series: Series) -> str:
+    return BEST_LABEL if series.kind == "best" else series.label

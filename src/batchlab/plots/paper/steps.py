@@ -1,0 +1,174 @@
+"""Figures 1 to 6: steps to result against batch size, as they are or relative to one batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from batchlab.analysis import Bounds, StepsToResult, normalise_steps, steps_to_result
+from batchlab.analysis.text import count
+from batchlab.errors import InputError
+from batchlab.plots.paper.data import Axis, PaperPanel, Point, Series, log_axis
+from batchlab.plots.paper.published import LABEL, published_steps
+from batchlab.plots.paper.studies import Line, Results, studies_of
+
+_Curves = list[tuple[Line, list[StepsToResult]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsPanel:
+    """One panel of Figures 1 to 6."""
+
+    title: str
+    lines: tuple[Line, ...]
+    normalise_at: int | None = None
+    """The batch size to whose steps the others are relative; a lab without it gets the smallest one it can."""
+
+    perfect_of: str | None = None
+    """The line whose first point anchors perfect scaling; None for no such guide."""
+
+    is_ordered: bool = False
+
+    @property
+    def needs(self) -> list[tuple[str, str]]:
+        """The workloads and metrics it is made of."""
+        return [(line.workload, line.goal.metric) for line in self.lines]
+
+    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+        """Return what the panel shows of a lab."""
+        curves, notes = _curves(self.lines, results)
+        base = None
+        if self.normalise_at is not None and curves:
+            base = _base(curves, self.normalise_at)
+            if base is None:
+                notes.append("the curves have no batch size in common at which their goals were met")
+                curves = []
+        series = [_measured(line, rows, base) for line, rows in curves]
+        if self.perfect_of is not None:
+            series += _perfect(series, self.perfect_of, base)
+        if published:
+            series += [_published(line, base) for line in self.lines if _is_published(line, base)]
+        return _panel(self, name, series, base, notes)
+
+
+def steps_series(line: Line, rows: Sequence[StepsToResult]) -> Series:
+    """Return a measured curve of steps to result; batch sizes that missed the goal have no y."""
+    points = tuple(
+        _point(row, row.steps, (row.interval.low, row.interval.high) if row.interval else None) for row in rows
+    )
+    return Series(
+        label=line.label, kind="measured", workload=line.workload, quantity=f"steps to {line.goal}", points=points
+    )
+
+
+def perfect_series(anchor: Series, base: int | None = None) -> Series:
+    """Return perfect scaling over the batch sizes of `anchor`, from its first point or from its point at `base`.
+
+    `anchor` has a point above zero: a goal met before the first update anchors nothing.
+    """
+    points = [point for point in anchor.points if point.y]
+    start = next(point for point in points if base in (None, point.x))
+    return Series(
+        label="perfect scaling",
+        kind="perfect scaling",
+        workload=anchor.workload,
+        quantity=anchor.quantity,
+        points=tuple(Point(point.x, (start.y or 0) * start.x / point.x) for point in points),
+    )
+
+
+def _curves(lines: Sequence[Line], results: Results) -> tuple[_Curves, list[str]]:
+    curves: _Curves = []
+    notes: list[str] = []
+    for line in lines:
+        try:
+            curves.append((line, _reached_rows(results, line)))
+        except InputError as error:
+            notes.append(str(error))
+    return curves, list(dict.fromkeys(notes))
+
+
+def _reached_rows(results: Results, line: Line) -> list[StepsToResult]:
+    """Return steps to result at every batch size; InputError, fit for a panel, where no one met the goal."""
+    studies = studies_of(results, line.workload, line.goal.metric)
+    rows = [steps_to_result(study, line.goal, line.num_trials) for study in studies]
+    if not any(row.is_reached for row in rows):
+        raise InputError(f"{line.workload} did not reach {line.goal}")
+    return rows
+
+
+def _base(curves: _Curves, wanted: int) -> int | None:
+    reached = [{row.batch_size for row in rows if row.steps} for _, rows in curves]
+    common = set.intersection(*reached)
+    return wanted if wanted in common else min(common, default=None)
+
+
+def _measured(line: Line, rows: Sequence[StepsToResult], base: int | None) -> Series:
+    if base is None:
+        return steps_series(line, rows)
+    found = {point.batch_size: point for point in normalise_steps(rows, base)}
+    points = [
+        _point(row, found[row.batch_size].ratio, found[row.batch_size].interval)
+        if row.batch_size in found
+        else _point(row, None, None)
+        for row in rows
+    ]
+    return Series(
+        label=line.label, kind="measured", workload=line.workload, quantity=_relative(line, base), points=tuple(points)
+    )
+
+
+def _point(row: StepsToResult, y: float | None, interval: Bounds | None) -> Point:
+    low, high = interval or (None, None)
+    return Point(row.batch_size, y, low, high, row.num_trials)
+
+
+def _perfect(measured: Sequence[Series], label: str, base: int | None) -> list[Series]:
+    able = [series for series in measured if any(point.y for point in series.points)]
+    anchors = [series for series in able if series.label == label] or able[:1]
+    return [perfect_series(anchor, base) for anchor in anchors]
+
+
+def _is_published(line: Line, base: int | None) -> bool:
+    steps = published_steps(line.workload, line.goal)
+    return bool(steps) and (base is None or base in steps)
+
+
+def _published(line: Line, base: int | None) -> Series:
+    steps = published_steps(line.workload, line.goal)
+    unit = 1.0 if base is None else steps[base]
+    return Series(
+        label=LABEL,
+        kind="published",
+        workload=line.workload,
+        quantity=f"steps to {line.goal}" if base is None else _relative(line, base),
+        points=tuple(Point(size, value / unit) for size, value in steps.items()),
+    )
+
+
+def _relative(line: Line, base: int) -> str:
+    return f"steps to {line.goal} / steps at batch size {base}"
+
+
+def steps_axes(series: Sequence[Series], y_label: str) -> tuple[Axis, Axis]:
+    """Return the axes of a panel of curves: all marks are on it, and as much of guides and intervals as fits."""
+    marks = [point for one in series if one.kind in ("measured", "published") for point in one.points]
+    guides = [point.y for one in series for point in one.points] + [point.high for point in marks]
+    x_axis = log_axis("Batch size", "log2", [point.x for point in marks])
+    return x_axis, log_axis(y_label, "log2", [point.y for point in marks], guides)
+
+
+def _panel(spec: StepsPanel, name: str, series: Sequence[Series], base: int | None, notes: Sequence[str]) -> PaperPanel:
+    relative_to = base or spec.normalise_at
+    label = "Steps" if relative_to is None else f"Steps / (steps at B = {count(relative_to)})"
+    x_axis, y_axis = steps_axes(series, label)
+    return PaperPanel(
+        name=name,
+        title=spec.title,
+        x_axis=x_axis,
+        y_axis=y_axis,
+        series=tuple(series),
+        notes=tuple(notes),
+        is_ordered=spec.is_ordered,
+        legend="upper right" if len(spec.lines) > 1 else None,
+    )
