@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-COMMANDS = ["run", "status", "workloads", "curve", "figure", "report"]
+COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "import", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)])

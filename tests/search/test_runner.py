@@ -92,7 +92,7 @@ def test_a_finished_sweep_is_not_trained_again(make_nqm, tmp_path):
     run_sweep(sweep, tmp_path / "lab", num_workers=1)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "lab" / "sweeps").rglob("*") if path.is_file()}
 
-    run_sweep(sweep, tmp_path / "lab", trainer=FailingTrainer(), num_workers=1)
+    run_sweep(sweep, tmp_path / "lab", trainer=FailingTrainer("val/risk"), num_workers=1)
 
     after = {path: path.stat().st_mtime_ns for path in (tmp_path / "lab" / "sweeps").rglob("*") if path.is_file()}
     assert after == before
@@ -217,11 +217,20 @@ def test_diverged_trials_are_replaced(make_scripted, scripted, tmp_path):
 
 
 class FailingTrainer:
+    def __init__(self, metric="val/loss"):
+        self.metric = metric
+
     def metrics(self, study):
-        return ("val/loss",)
+        return (self.metric,)
 
     def program(self, study, points, state=None):
         raise ZeroDivisionError("nothing can be divided by me")
+
+
+def test_a_trainer_that_does_not_measure_the_goal_is_refused_before_anything_is_written(make_scripted, tmp_path):
+    with pytest.raises(SpecError, match='Unknown metric "val/loss". Did you mean "val/lass"'):
+        run_sweep(make_scripted(), tmp_path / "lab", trainer=FailingTrainer("val/lass"), num_workers=1)
+    assert not (tmp_path / "lab").exists()
 
 
 def test_a_trainer_that_raises_is_told_with_its_traceback(make_scripted, tmp_path):

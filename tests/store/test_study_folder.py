@@ -119,8 +119,8 @@ def kill_after(monkeypatch, target, attribute, count=1):
 
 KILLS = {
     "the measurements": (study_folder_module.parquet, "write_measurements", 1),
-    "the trials": (study_folder_module, "write_json", 1),
-    "the record": (study_folder_module, "write_json", 2),
+    "the trials": (study_folder_module, "write_trials", 1),
+    "the record": (study_folder_module, "write_json", 1),
     "removing the parts": (study_folder_module.shutil, "rmtree", 1),
     "removing the checkpoints": (study_folder_module.shutil, "rmtree", 2),
 }

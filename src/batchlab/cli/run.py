@@ -94,9 +94,9 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     for record in records:
         if record.note:
             warn(f"batch size {record.facts.batch_size}: {record.note}")
-    if sweep.sweep.protocol != "race":
-        return
     trained = sum(record.trained_steps or 0 for record in records)
+    if sweep.sweep.protocol != "race" or not trained:
+        return
     full = sum(record.full_steps for record in records)
     print(
         f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({full / trained:.0f} times)."

@@ -11,7 +11,7 @@ from types import FrameType
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.errors import Interrupted
+from batchlab.errors import Interrupted, SpecError, unknown_name
 from batchlab.search import calibration
 from batchlab.search.calibration import Calibration
 from batchlab.search.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
@@ -39,11 +39,18 @@ def run_sweep(
     Raises Interrupted after a signal, once the running packs have written their checkpoints.
     """
     trainer = trainer or make_trainer(sweep, data_dir)
+    _check_goal(sweep, trainer)
     store = Lab.create(lab)
     with store.locked():
         store.admit(sweep)
         runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
         _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
+
+
+def _check_goal(sweep: Sweep, trainer: Trainer) -> None:
+    metric, measured = sweep.sweep.hardest_goal.metric, trainer.metrics(sweep.studies()[0])
+    if metric not in measured:
+        raise SpecError(f"goal: {unknown_name('metric', metric, measured)}")
 
 
 class _Runner:

@@ -17,7 +17,6 @@ from batchlab.search.race import Outcome, Race, packs
 from batchlab.search.samplers import draw_points
 from batchlab.store.study_folder import StudyFolder, StudyRecord
 
-
 FIRST_PAUSE = 64
 """Steps of a pack's first turn, where a study has several packs."""
 
@@ -79,7 +78,8 @@ class StudyRun:
             names = {f"{number}-{index}": pack for index, pack in enumerate(packs(trial_ids, self.pack_size or 1))}
             self._pending = {name: pack for name, pack in names.items() if name not in self._parts}
             if self._pending:
-                self._pauses = dict.fromkeys(names, FIRST_PAUSE if len(names) > 1 else None)
+                takes_turns = len(names) > 1 and self.study.race_factor is not None and self.race.best_steps is None
+                self._pauses = dict.fromkeys(names, FIRST_PAUSE if takes_turns else None)
                 return
             if not self.race.close_round(self.outcomes):
                 self._finish()

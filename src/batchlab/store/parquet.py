@@ -26,7 +26,8 @@ def write_measurements(path: Path, measurements: Measurements, record: Any = Non
     if record is not None:
         table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
     with whole_file(path) as file:
-        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+        # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing.
+        pq.write_table(table, file, compression="zstd", use_dictionary=["trial_id"], write_page_checksum=True)
 
 
 def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
@@ -29,8 +29,10 @@ from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError
-from batchlab.files import TEMPORARY, make_folder, read_json, whole_file, write_json
+from batchlab.files import TEMPORARY, make_folder, read_json, whole_file, write_file, write_json
 from batchlab.store import parquet
+
+_TRIALS = TypeAdapter(list[Trial])
 
 
 class ImportedStudy(Value):
@@ -144,7 +146,7 @@ class StudyFolder:
     def finish(self, record: StudyRecord, trials: list[Trial], measurements: Measurements) -> None:
         """Store the study's outcome; the parts go once it is safe."""
         parquet.write_measurements(self.folder / "measurements.parquet", measurements)
-        write_json(self.folder / "trials.json", [trial.plain() for trial in trials])
+        write_trials(self.folder / "trials.json", trials)
         self.save_record(record)
         self.tidy()
 
@@ -159,13 +161,16 @@ class StudyFolder:
     def trials(self) -> list[Trial]:
         """Return the trial records of a finished study."""
         path = self.folder / "trials.json"
-        records = read_json(path)
-        if not isinstance(records, list):
-            raise LabError(f"{path} is corrupt: it holds no list of trials. Remove its study's folder and run again.")
         try:
-            return [Trial.parse(record, str(path)) for record in records]
-        except SpecError as error:
-            raise LabError(str(error)) from None
+            return _TRIALS.validate_json(path.read_bytes())
+        except OSError as error:
+            raise LabError(f"Could not read {path}: {error.strerror}.") from error
+        except ValidationError as error:
+            detail = error.errors()[0]
+            place = ".".join(str(part) for part in detail["loc"]) or "its start"
+            raise LabError(
+                f"{path} is corrupt: {detail['msg']} at {place}. Remove its study's folder and run again."
+            ) from None
 
     def check_measurements(self, num_measurements: int) -> None:
         """Raise LabError where the stored table is not whole or has another number of rows; none is read."""
@@ -189,6 +194,11 @@ class StudyFolder:
             search_space=record.facts.search_space,
             end_step=record.end_step,
         )
+
+
+def write_trials(path: Path, trials: list[Trial]) -> None:
+    """Write the records of trials as JSON."""
+    write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1))
 
 
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -1,0 +1,74 @@
+"""batchlab import and export: the layout in which the paper's measurements were published."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from batchlab.cli.options import DEFAULT_LAB, LabOption, print_table, warn
+
+if TYPE_CHECKING:
+    from batchlab.store.archive.importer import ImportOutcome
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(help="An unpacked archive, or a .tar, .tar.bz2, .tar.gz, .tar.xz, .tar.zst.")],
+    lab: LabOption = DEFAULT_LAB,
+    strict: Annotated[bool, typer.Option("--strict", help="End at the first broken study or trial.")] = False,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one for each core.")] = None,
+) -> None:
+    """Import a published archive. Run it again to go on after a stop.
+
+    What is broken is named in the lab's rejected.json and the rest is imported. At the end the trials are
+    compared with the inventory of the paper's archive, workload by workload.
+    """
+    from batchlab.store.archive.importer import import_archive
+
+    outcome = import_archive(path, lab, strict=strict, processes=workers, report=_Shares())
+    _print_outcome(outcome)
+    if outcome.rejected:
+        warn(f"{len(outcome.rejected)} broken studies or trials were left out; see {lab / 'rejected.json'}")
+
+
+def export(
+    out: Annotated[Path, typer.Argument(help="The folder to write to.")],
+    lab: LabOption = DEFAULT_LAB,
+    workload: Annotated[str | None, typer.Option("--workload", help="Only this workload.")] = None,
+) -> None:
+    """Export a lab in the published layout. The authors' own loader reads it."""
+    from batchlab.store.archive.exporter import export_lab
+    from batchlab.store.lab import Lab
+
+    studies = sum(1 for _ in export_lab(Lab.open(lab), out, workload))
+    print(f"{out}: {studies} studies")
+
+
+class _Shares:
+    """Prints how far the import is and how long it may take, every few seconds."""
+
+    def __init__(self) -> None:
+        self._started = self._shown = time.perf_counter()
+
+    def __call__(self, share: float) -> None:
+        now = time.perf_counter()
+        if now - self._shown > 2 and share > 0:
+            from batchlab.search.progress import spell_seconds
+
+            self._shown = now
+            left = spell_seconds((now - self._started) * (1 - share) / share)
+            print(f"{100 * share:.0f} % done, about {left} left", file=sys.stderr, flush=True)
+
+
+def _print_outcome(outcome: ImportOutcome) -> None:
+    from batchlab.store.archive.comparison import compare
+
+    header = ["studies", "complete", "infeasible", "incomplete", "measurements", "inventory", "workload"]
+    rows = compare(outcome.studies)
+    print_table(header, [[*(f"{number:,}" for number in row.numbers), row.verdict, row.workload] for row in rows])
+    matching = sum(row.verdict == "equal" for row in rows)
+    known = sum(row.verdict != "not in it" for row in rows)
+    print(f"{len(rows)} workloads; {matching} of the {known} that the paper's archive has equal its inventory.")

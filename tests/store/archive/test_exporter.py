@@ -1,0 +1,102 @@
+"""Export: the authors' layout, read back as the same lab."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from batchlab.core.sweep import Sweep
+from batchlab.errors import InputError
+from batchlab.search.runner import run_sweep
+from batchlab.store.archive.exporter import export_lab
+from batchlab.store.archive.importer import import_archive
+from batchlab.store.lab import Lab
+
+SPEC = {
+    "name": "small",
+    "workload": {"dataset": "nqm", "model": "quadratic", "optimizer": "sgd"},
+    "sweep": {
+        "batch_sizes": [1, 16],
+        "trials": 3,
+        "max_steps": 50,
+        "goal": "val/risk <= 1.5",
+        "evaluate": {"every": 5},
+    },
+    "search_space": {"learning_rate": {"min": 0.1, "max": 1.5, "scale": "log"}},
+}
+
+
+@pytest.fixture(scope="module")
+def run_lab(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export") / "lab"
+    run_sweep(Sweep.parse(SPEC, "spec"), folder, num_workers=1)
+    return folder
+
+
+def files(lab):
+    return {str(path.relative_to(lab)): path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+
+def test_a_lab_that_was_run_comes_back_byte_for_byte(run_lab, tmp_path):
+    list(export_lab(Lab.open(run_lab), tmp_path / "out"))
+    import_archive(tmp_path / "out", tmp_path / "lab", processes=1)
+    before, after = files(run_lab), files(tmp_path / "lab")
+    after.pop("rejected.json")
+
+    assert before.keys() == after.keys()
+    for name in before:
+        if name.endswith(".json"):
+            assert json.loads(before[name]) == json.loads(after[name]), name
+        elif name.endswith(".parquet"):
+            assert before[name] == after[name], name
+
+
+def test_the_authors_loader_would_read_it(run_lab, tmp_path):
+    """What their code does: read study.json, walk the trials by number, read each table by step."""
+    (study, _) = list(export_lab(Lab.open(run_lab), tmp_path / "out"))
+    assert study == tmp_path / "out" / "nqm" / "quadratic" / "sgd" / "1"
+    told = json.loads((study / "study.json").read_text())
+    assert (told["batch_size"], told["dataset"], told["model"], told["optimizer"]) == (1, "nqm", "quadratic", "sgd")
+    assert told["parameter_configs"]["learning_rate"] == {
+        "max_value": 1.5,
+        "min_value": 0.1,
+        "scale": "LOG_SCALE",
+        "type": "DOUBLE",
+    }
+    trials = sorted(int(path.name) for path in study.iterdir() if path.is_dir())
+    assert trials == [0, 1, 2]
+    for trial_id in trials:
+        metadata = json.loads((study / str(trial_id) / "metadata.json").read_text())
+        table = pd.read_csv(study / str(trial_id) / "measurements.csv", index_col="step")
+        assert (metadata["trial_id"], metadata["status"]) == (trial_id, "COMPLETE")
+        assert metadata["steps"] == table.index[-1]
+        assert list(table.columns) == ["val/risk"]
+
+
+def test_an_imported_lab_comes_back(tree, tmp_path):
+    import_archive(tree, tmp_path / "first", processes=1)
+    list(export_lab(Lab.open(tmp_path / "first"), tmp_path / "out"))
+    import_archive(tmp_path / "out", tmp_path / "second", processes=1)
+
+    first, second = files(tmp_path / "first"), files(tmp_path / "second")
+    assert first.keys() == second.keys()
+    same = [name for name in first if name.endswith((".parquet", "trials.json", "study.json"))]
+    assert len(same) == 9
+    assert [name for name in same if first[name] != second[name]] == []
+
+
+def test_one_workload_can_be_exported(tree, tmp_path):
+    import_archive(tree, tmp_path / "lab", processes=1)
+    folders = list(export_lab(Lab.open(tmp_path / "lab"), tmp_path / "out", "mnist/simple_cnn_base/sgd"))
+
+    assert [folder.name for folder in folders] == ["2", "4"]
+
+
+def test_two_sweeps_of_one_workload_are_refused(run_lab, tmp_path):
+    run_sweep(Sweep.parse(SPEC, "spec"), tmp_path / "lab", num_workers=1)
+    run_sweep(Sweep.parse({**SPEC, "name": "again"}, "spec"), tmp_path / "lab", num_workers=1)
+
+    with pytest.raises(InputError, match="Two sweeps of this lab have the workload nqm/quadratic/sgd"):
+        list(export_lab(Lab.open(tmp_path / "lab"), tmp_path / "out"))
