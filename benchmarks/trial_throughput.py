@@ -334,10 +334,10 @@ def main() -> None:
         )
     if not options.skip_sweep:
         sweep = results["sweep"] = measure_sweep()
+        ratios = f"{sweep['first_ratio']:.1f} and {sweep['second_ratio']:.1f} times"
         print(
-            f"whole digits sweep: Optuna {sweep['optuna_seconds']:.0f} s; batchlab {sweep['first_seconds']:.1f} s the first "
-            f"time, {sweep['second_seconds']:.1f} s once calibrated: {sweep['first_ratio']:.1f} and "
-            f"{sweep['second_ratio']:.1f} times (expected {sweep['expected']})"
+            f"whole digits sweep: Optuna {sweep['optuna_seconds']:.0f} s; batchlab {sweep['first_seconds']:.1f} s the "
+            f"first time, {sweep['second_seconds']:.1f} s once calibrated: {ratios} (expected {sweep['expected']})"
         )
     options.out.write_text(json.dumps(results, indent=1) + "\n")
 
