@@ -109,7 +109,10 @@ def users_trial(
     is_evaluated: Callable[[int], bool],
     is_over: Callable[[int, float], bool],
 ) -> int:
-    """Train one trial until `is_over(step, validation error)`; return the steps trained."""
+    """Train one trial until `is_over(step, validation error)`; return the steps trained.
+
+    Like batchlab's, it is evaluated before the first step too.
+    """
     tensors = TensorDataset(torch.from_numpy(dataset.train.inputs), torch.from_numpy(dataset.train.labels))
     loader = DataLoader(tensors, batch_size=batch_size, shuffle=True, drop_last=True)
     val_tensors = TensorDataset(torch.from_numpy(dataset.val.inputs), torch.from_numpy(dataset.val.labels))
@@ -118,18 +121,24 @@ def users_trial(
     optimizer = torch.optim.SGD(
         model.parameters(), lr=metaparameters["learning_rate"], momentum=metaparameters["momentum"], nesterov=True
     )
+
+    def is_finished(step: int) -> bool:
+        if not is_evaluated(step):
+            return False
+        with torch.no_grad():
+            wrong = sum((model(inputs).argmax(1) != labels).sum().item() for inputs, labels in val_loader)
+        return is_over(step, wrong / len(val_tensors))
+
     step = 0
+    is_finished(step)
     while True:
         for inputs, labels in loader:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(inputs), labels).backward()
             optimizer.step()
             step += 1
-            if is_evaluated(step):
-                with torch.no_grad():
-                    wrong = sum((model(inputs).argmax(1) != labels).sum().item() for inputs, labels in val_loader)
-                if is_over(step, wrong / len(val_tensors)):
-                    return step
+            if is_finished(step):
+                return step
 
 
 def users_rate(dataset: Dataset, case: Case, seconds: float) -> float:
