@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -76,12 +76,8 @@ def write_json(path: Path, data: Any) -> None:
 
 def read_json(path: Path) -> Any:
     """Return the JSON in `path`; LabError names the file if it is not JSON."""
-    return _read(path, lambda: json.loads(path.read_bytes()))
-
-
-def _read(path: Path, read: Callable[[], Any]) -> Any:
     try:
-        return read()
+        return json.loads(path.read_bytes())
     except OSError as error:
         raise LabError(f"Could not read {path}: {error.strerror}.") from error
     except ValueError as error:

@@ -60,14 +60,6 @@ def test_rows_are_selected_in_all_columns():
     assert (kept.trial_id.tolist(), kept.step.tolist(), kept.metrics["val/loss"].tolist()) == ([0, 0], [5, 9], [1, 2])
 
 
-@pytest.mark.parametrize(("last_step", "steps"), [(9, [0, 5, 9]), (8, [0, 5]), (5, [0, 5]), (0, [0]), (-1, [])])
-def test_a_curve_is_cut_after_a_step(last_step, steps):
-    cut = make_curve(0, [0, 5, 9], loss=[3, 1, 2]).until(last_step)
-
-    assert cut.steps.tolist() == steps
-    assert cut.metrics["val/loss"].tolist() == [3, 1, 2][: len(steps)]
-
-
 @pytest.mark.parametrize("steps", [[0, 5, 5], [0, 5, 4]])
 def test_steps_must_ascend(steps):
     with pytest.raises(ValueError, match="the steps of trial 3 do not ascend"):

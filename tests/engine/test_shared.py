@@ -46,7 +46,7 @@ def double(shared):
 def test_a_worker_reads_and_writes_the_same_memory(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the worker finds this module
     context = multiprocessing.get_context("spawn")
-    shared = SharedArray(np.array([1.0, 2.0, 3.0]), context)
+    shared = SharedArray(np.array([1.0, 2.0, 3.0]))
     worker = context.Process(target=double, args=(shared,))
 
     worker.start()

@@ -23,11 +23,6 @@ class Curve:
             if values.shape != self.steps.shape:
                 raise ValueError(f"{name} of trial {self.trial_id} has {values.shape}, not {self.steps.shape}")
 
-    def until(self, last_step: int) -> Curve:
-        """Return the part of the curve up to `last_step`, included."""
-        keep = self.steps <= last_step
-        return Curve(self.trial_id, self.steps[keep], {name: v[keep] for name, v in self.metrics.items()})
-
 
 @dataclass(frozen=True)
 class Measurements:

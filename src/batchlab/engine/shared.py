@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import multiprocessing
-from multiprocessing.context import SpawnContext
 
 import numpy as np
 
@@ -16,10 +15,9 @@ class SharedArray:
     It can be handed to a process that is being started, not sent through a pipe.
     """
 
-    def __init__(self, array: np.ndarray, context: SpawnContext | None = None) -> None:
-        context = context or multiprocessing.get_context("spawn")
+    def __init__(self, array: np.ndarray) -> None:
         self._shape, self._dtype = array.shape, array.dtype
-        self._memory = context.RawArray(ctypes.c_byte, max(1, array.nbytes))
+        self._memory = multiprocessing.get_context("spawn").RawArray(ctypes.c_byte, max(1, array.nbytes))
         np.copyto(self.array(), array)
 
     def array(self) -> np.ndarray:
