@@ -96,13 +96,13 @@ def test_sizes_end_at_the_number_of_trials(clock, num_trials, expected):
 
 
 def test_a_slow_program_is_timed_once(clock):
-    """One chunk of eight updates of a second each is beyond the time for a measurement."""
+    """One update after the warm-up: a second is beyond the time for a measurement."""
     program = Burning(clock, 1, 1.0)
 
     size, seconds = fastest_pack_size(lambda size: program, 1)
 
     assert (size, seconds) == (1, pytest.approx(1.0))
-    assert program.step == 9
+    assert program.step == 2
 
 
 class Noting:
@@ -122,6 +122,18 @@ def test_the_measurement_trains_with_a_harmless_learning_rate(clock, make_digits
     calibrate(trainer, make_digits_study(), {"learning_rate": 10.0, "momentum": 0.99})
 
     assert trainer.points == [Point(0, {"learning_rate": 1e-9, "momentum": 0.99})]
+
+
+def test_a_pack_of_a_large_batch_is_kept_out_of_memory(clock, make_digits_study):
+    """4,096 examples at once at the most: 4 trials of 1,024, and none beside one of 4,096."""
+    tried = {}
+    for batch_size in (1024, 4096):
+        trainer = Noting(clock)
+        study = make_digits_study().model_copy(update={"trials": 100, "batch_size": batch_size})
+        calibrate(trainer, study, {"learning_rate": 0.1})
+        tried[batch_size] = max(point.trial_id for point in trainer.points) + 1
+
+    assert tried == {1024: 4, 4096: 1}
 
 
 def test_a_trainer_gets_no_metaparameter_that_its_study_does_not_have(clock, make_digits_study):

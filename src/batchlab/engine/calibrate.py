@@ -14,6 +14,10 @@ from batchlab.engine.base import Point, Program, Trainer
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
 TIMED_SECONDS = 0.2
+MAX_EXAMPLES = 4096
+"""A pack computes at most this many examples at once: larger ones were never faster, and their activations fill the
+memory."""
+
 MIN_GAIN = 0.97
 """A larger pack must cost at most this share of the best so far per trial-step; two failures in a row end it."""
 
@@ -23,17 +27,18 @@ def calibrate(trainer: Trainer, study: Study, metaparameters: Mapping[str, float
     # The learning rate is next to nothing, so that no trial of the measurement diverges.
     harmless = {name: 1e-9 if name == "learning_rate" else value for name, value in metaparameters.items()}
     return fastest_pack_size(
-        lambda size: trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)]), study.trials
+        lambda size: trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)]),
+        min(study.trials, max(1, MAX_EXAMPLES // study.batch_size)),
     )
 
 
-def fastest_pack_size(make_program: Callable[[int], Program], num_trials: int) -> tuple[int, float]:
-    """Return the best number of trials in a pack, up to `num_trials`, and its seconds per trial-step.
+def fastest_pack_size(make_program: Callable[[int], Program], most: int) -> tuple[int, float]:
+    """Return the best number of trials in a pack, up to `most`, and its seconds per trial-step.
 
     `make_program(K)` returns a fresh program of K trials.
     """
     best_size, best_seconds, failures = 1, float("inf"), 0
-    for size in _candidates(num_trials):
+    for size in _candidates(most):
         seconds = _seconds_per_step(make_program(size)) / size
         if seconds < MIN_GAIN * best_seconds:
             best_size, best_seconds, failures = size, seconds, 0
@@ -44,18 +49,20 @@ def fastest_pack_size(make_program: Callable[[int], Program], num_trials: int) -
     return best_size, best_seconds
 
 
-def _candidates(num_trials: int) -> Iterator[int]:
-    yield from (size for size in CANDIDATES if size < num_trials)
-    if num_trials <= max(CANDIDATES):
-        yield num_trials
+def _candidates(most: int) -> Iterator[int]:
+    yield from (size for size in CANDIDATES if size < most)
+    if most <= max(CANDIDATES):
+        yield most
 
 
 def _seconds_per_step(program: Program) -> float:
     """Return the time of one step of the whole pack: the fastest of a few chunks after a warm-up."""
+    started = time.perf_counter()
     program.advance(1)
+    chunk = 8 if time.perf_counter() - started < TIMED_SECONDS else 1
     best, started = float("inf"), time.perf_counter()
     while len(program.trial_ids) and time.perf_counter() - started < TIMED_SECONDS:
         before, start = program.step, time.perf_counter()
-        program.advance(before + 8)
+        program.advance(before + chunk)
         best = min(best, (time.perf_counter() - start) / (program.step - before))
     return best
