@@ -6,6 +6,7 @@
 The authors' way reads a CSV file for each trial with pandas, joins them by workload, sorts and takes the first row
 beyond the goal. Here it reads every trial once. Ours imports the tree into a new lab; then a new process answers the
 same question, the steps to result of every workload without and with a step and an example budget, from the lab.
+Under a budget a batch size takes part only where its study trained that long.
 Each part runs in a process of its own, one after the other, on the same tree; the answers are compared.
 """
 
@@ -22,7 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from batchlab.search.environment import environment
 from batchlab.store.inventory import paper_goal
 
 NUM_TRIALS = 100
@@ -31,28 +31,38 @@ MAX_EXAMPLES = 20_000_000
 PARTS = ("pandas", "import", "query")
 
 
-def key(workload: str, batch_size: int) -> str:
-    return f"{workload}/{batch_size}"
+BUDGETS: dict[str, dict[str, int]] = {
+    "all": {},
+    "steps": {"max_steps": MAX_STEPS},
+    "examples": {"max_examples": MAX_EXAMPLES},
+}
+
+
+def key(workload: str, batch_size: int, budget: str) -> str:
+    return f"{workload}/{batch_size} {budget}"
 
 
 # The authors' way ------------------------------------------------------------------------------------------
 
 
-def pandas_workload(folder: Path) -> tuple[Any, dict[int, list[int]]]:
-    """Return the table of one workload, indexed by batch size, trial and step, and its first complete trials."""
+def pandas_workload(folder: Path) -> tuple[Any, dict[int, list[int]], dict[int, int]]:
+    """Return the table of one workload, indexed by batch size, trial and step; its first complete trials and the step
+    to which it trained, by batch size."""
     import pandas as pd
 
-    tables, complete = {}, {}
+    tables, complete, end_steps = {}, {}, {}
     for study in sorted((path for path in folder.iterdir() if path.is_dir()), key=lambda path: int(path.name)):
-        json.loads((study / "study.json").read_text())
-        chosen = []
+        train_steps = json.loads((study / "study.json").read_text())["train_steps"]
+        chosen, lengths = [], []
         for trial in sorted((path for path in study.iterdir() if path.is_dir()), key=lambda path: int(path.name)):
             metadata = json.loads((trial / "metadata.json").read_text())
-            if metadata["status"] == "COMPLETE" and len(chosen) < NUM_TRIALS:
+            if metadata["status"] == "COMPLETE":
+                lengths.append(metadata["steps"])
                 chosen.append(metadata["trial_id"])
             tables[int(study.name), metadata["trial_id"]] = pd.read_csv(trial / "measurements.csv", index_col="step")
-        complete[int(study.name)] = chosen
-    return pd.concat(tables, names=["batch_size", "trial_id"]), complete
+        complete[int(study.name)] = chosen[:NUM_TRIALS]
+        end_steps[int(study.name)] = train_steps or min(lengths, default=0)
+    return pd.concat(tables, names=["batch_size", "trial_id"]), complete, end_steps
 
 
 def pandas_steps(table: Any, metric: str, threshold: float, is_lower_better: bool) -> dict[int, int]:
@@ -61,11 +71,18 @@ def pandas_steps(table: Any, metric: str, threshold: float, is_lower_better: boo
     return {int(size): int(group["step"].iloc[0]) for size, group in rows.groupby("batch_size")}
 
 
+LEAST: dict[str, Callable[[int], float]] = {
+    "all": lambda batch_size: 0,
+    "steps": lambda batch_size: MAX_STEPS,
+    "examples": lambda batch_size: MAX_EXAMPLES / batch_size,
+}
+
+
 def pandas_part(tree: Path, lab: Path) -> dict[str, Any]:
     load_seconds, compute_seconds, num_rows, answers = 0.0, 0.0, 0, {}
     for folder in sorted({path.parent.parent for path in tree.glob("**/study.json")}):
         started = time.perf_counter()
-        table, complete = pandas_workload(folder)
+        table, complete, end_steps = pandas_workload(folder)
         load_seconds += time.perf_counter() - started
         num_rows += len(table)
         started = time.perf_counter()
@@ -78,7 +95,9 @@ def pandas_part(tree: Path, lab: Path) -> dict[str, Any]:
         kept = {"all": table, "steps": table[step <= MAX_STEPS], "examples": table[step * size <= MAX_EXAMPLES]}
         for budget, rows in kept.items():
             found = pandas_steps(rows, goal.metric, goal.threshold, goal.is_lower_better)
-            answers |= {f"{key(workload, batch_size)} {budget}": steps for batch_size, steps in found.items()}
+            for batch_size, end_step in end_steps.items():
+                if end_step >= LEAST[budget](batch_size):
+                    answers[key(workload, batch_size, budget)] = found.get(batch_size)
         compute_seconds += time.perf_counter() - started
     return {"load_seconds": load_seconds, "compute_seconds": compute_seconds, "rows": num_rows, "answers": answers}
 
@@ -98,23 +117,18 @@ def import_part(tree: Path, lab: Path) -> dict[str, Any]:
 
 
 def query_part(tree: Path, lab: Path) -> dict[str, Any]:
-    from batchlab.analysis import steps_to_result, within_steps
+    from batchlab.analysis import sweep_steps
+    from batchlab.store.best_so_far import read_best_so_far
     from batchlab.store.lab import Lab
 
     started = time.perf_counter()
     store, answers = Lab.open(lab), {}
     for sweep in map(store.sweep, store.sweep_names()):
         assert sweep.goal is not None
-        for result in store.results(sweep, [sweep.goal.metric]).results:
-            budgets: dict[str, Callable[[], Any]] = {
-                "all": lambda result=result: result,
-                "steps": lambda result=result: within_steps(result, MAX_STEPS),
-                "examples": lambda result=result: within_steps(result, MAX_EXAMPLES // result.batch_size),
-            }
-            for budget, cut in budgets.items():
-                steps = steps_to_result(cut(), sweep.goal, NUM_TRIALS).steps
-                if steps is not None:
-                    answers[f"{key(sweep.workload, result.batch_size)} {budget}"] = steps
+        best = read_best_so_far(store, sweep, sweep.goal)
+        for budget, limits in BUDGETS.items():
+            for batch_size, row in sweep_steps(best, sweep.goal, NUM_TRIALS, **limits).items():
+                answers[key(sweep.workload, batch_size, budget)] = row and row.steps
     return {"seconds": time.perf_counter() - started, "answers": answers}
 
 
@@ -148,6 +162,8 @@ def main() -> None:
         parts = [part for part in PARTS if part != "pandas" or not options.skip_pandas]
         results = {part: run_part(part, options.tree, lab) for part in parts}
     report(results)
+    from batchlab.search.environment import environment  # here, since it is slow to import and the parts do not use it
+
     for part in results.values():
         part.pop("answers", None)
     options.out.write_text(json.dumps({"environment": environment(), **results}, indent=1) + "\n")

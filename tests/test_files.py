@@ -9,7 +9,7 @@ import pytest
 
 from batchlab import files
 from batchlab.errors import LabError, StorageError
-from batchlab.files import make_folder, read_json, whole_file, write_file, write_json
+from batchlab.files import make_folder, read_json, sync_files, whole_file, write_file, write_json
 
 
 def names(folder):
@@ -163,3 +163,16 @@ def test_a_failed_rename_leaves_no_temporary_file(tmp_path):
     with pytest.raises(StorageError, match="Could not write"):
         write_file(tmp_path / "taken", b"after")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_files_that_were_not_synced_are_synced_together(tmp_path, monkeypatch):
+    """Each file and each folder once; folders within are left to their own turn."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    write_file(tmp_path / "a" / "one", b"1", sync=False)
+    write_file(tmp_path / "b" / "two", b"2", sync=False)
+    assert synced == []
+
+    sync_files([tmp_path / "a", tmp_path / "b"])
+
+    assert sorted(synced) == [str(tmp_path / name) for name in ("a", "a/one", "b", "b/two")]

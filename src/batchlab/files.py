@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+import pydantic_core
 
 from batchlab.errors import LabError, StorageError
 
@@ -15,19 +18,22 @@ TEMPORARY = ".tmp"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
+def whole_file(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
     """Open a file for writing that takes the place of `path` only once all of it is on the disk.
 
-    Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError.
+    Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError. Without `sync`
+    that holds for a kill but not for a power cut, until `sync_files` has made up for it.
     """
     temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
     try:
         with temporary.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         temporary.replace(path)
-        sync_folder(path.parent)
+        if sync:
+            sync_path(path.parent)
     except BaseException as error:
         with suppress(OSError):  # a disk that refuses to write may refuse to remove as well
             temporary.unlink()
@@ -36,10 +42,10 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes, sync: bool = True) -> None:
     """Write `content` to `path`, making its folder; it is all there or what was there before."""
     make_folder(path.parent)
-    with whole_file(path) as file:
+    with whole_file(path, sync) as file:
         file.write(content)
 
 
@@ -51,13 +57,22 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     )
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in `folder` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Make the content of a file, or the renames in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_files(folders: Iterable[Path]) -> None:
+    """Bring the files of some folders to the disk, those of many at a time: the disk orders its own work."""
+    folders = list(folders)
+    paths = [*(path for folder in folders for path in folder.iterdir() if path.is_file()), *folders]
+    with ThreadPoolExecutor(16) as threads:
+        for _ in threads.map(sync_path, paths):
+            pass
 
 
 def make_folder(folder: Path) -> None:
@@ -68,10 +83,10 @@ def make_folder(folder: Path) -> None:
         raise storage_error(folder, error) from error
 
 
-def write_json(path: Path, data: Any) -> None:
+def write_json(path: Path, data: Any, sync: bool = True) -> None:
     """Write `data` as readable JSON."""
-    with whole_file(path) as file:
-        file.write(json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n")
+    with whole_file(path, sync) as file:
+        file.write(pydantic_core.to_json(data, indent=1, inf_nan_mode="constants") + b"\n")
 
 
 def read_json(path: Path) -> Any:

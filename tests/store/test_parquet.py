@@ -68,7 +68,7 @@ def test_only_the_named_metrics_are_read(path, measurements):
 
 
 def test_anyone_can_read_it(path, measurements):
-    """The columns have the names of the field, and the file is compressed with zstd."""
+    """The columns have the names of the field, and the file is compressed with lz4."""
     write_measurements(path, measurements, {"any": "record"})
 
     table = pd.read_parquet(path)
@@ -77,7 +77,7 @@ def test_anyone_can_read_it(path, measurements):
     assert table["trial_id"].tolist() == [0, 0, 0, 1, 1]
     assert table["step"].tolist() == [0, 10, 20, 0, 10]
     assert table["val/classification_error"].tolist()[:4] == [0.9, 0.4, 0.1 + 0.2, 0.9]
-    assert pq.ParquetFile(path).metadata.row_group(0).column(2).compression == "ZSTD"
+    assert pq.ParquetFile(path).metadata.row_group(0).column(2).compression == "LZ4"
 
 
 def long_table():

@@ -158,11 +158,11 @@ def test_the_outcome_is_written_before_it_is_announced(folder, make_record, meas
     folder.save_record(make_record())
     original = folder.save_record
 
-    def announce(record):
+    def announce(record, **options):
         assert (folder.folder / "measurements.parquet").exists()
         assert (folder.folder / "trials.json").exists()
         assert (folder.folder / "parts").exists()
-        original(record)
+        original(record, **options)
 
     monkeypatch.setattr(folder, "save_record", announce)
     folder.finish(make_record(state="finished", end_step=20), trials, measurements)

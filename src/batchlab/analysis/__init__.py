@@ -43,6 +43,7 @@ from batchlab.analysis.steps_to_result import (
     steps_to_result,
 )
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
+from batchlab.analysis.sweep_steps import FewestSteps, sweep_steps
 from batchlab.analysis.tuning import Guides, TunedPoint, guides, tuned_bounds, tuned_points
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Bounds",
     "ClassifiedPoints",
     "CriticalBatchFit",
+    "FewestSteps",
     "Guides",
     "Hyperbola",
     "Interval",
@@ -97,6 +99,7 @@ __all__ = [
     "steps_to_result",
     "steps_without_best",
     "summarise",
+    "sweep_steps",
     "tuned_bounds",
     "tuned_points",
     "within_steps",

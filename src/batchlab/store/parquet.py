@@ -1,4 +1,4 @@
-"""Measurements as Parquet: one row for each evaluated step, zstd-compressed, readable by anything."""
+"""Measurements as Parquet: one row for each evaluated step, compressed, readable by anything."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from batchlab.core.measurement import Measurements
 from batchlab.errors import LabError
 from batchlab.files import whole_file
+from batchlab.store.columns import to_arrow, to_numpy
 
 RECORD_KEY = b"batchlab"
 
 
-def write_measurements(path: Path, measurements: Measurements, record: Any = None) -> None:
+def write_measurements(path: Path, measurements: Measurements, record: Any = None, *, sync: bool = True) -> None:
     """Write the table; `record`, any JSON data, travels in the same file."""
     columns = {"trial_id": measurements.trial_id, "step": measurements.step, **measurements.metrics}
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    table = pa.table({name: to_arrow(values) for name, values in columns.items()})
     if record is not None:
         table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
-    with whole_file(path) as file:
-        # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing.
-        pq.write_table(table, file, compression="zstd", use_dictionary=["trial_id"], write_page_checksum=True)
+    with whole_file(path, sync) as file:
+        # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing. Against lz4,
+        # zstd would save 12 % of the space and take half as long again.
+        pq.write_table(table, file, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
 
 
 def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:
@@ -37,9 +38,9 @@ def read_measurements(path: Path, metrics: list[str] | None = None) -> Measureme
     with _named_when_corrupt(path):
         table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=["trial_id", "step", *wanted])
     return Measurements(
-        trial_id=table["trial_id"].to_numpy(),
-        step=table["step"].to_numpy(),
-        metrics={name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in wanted},
+        trial_id=to_numpy(table["trial_id"]),
+        step=to_numpy(table["step"]),
+        metrics={name: to_numpy(table[name]) for name in wanted},
     )
 
 

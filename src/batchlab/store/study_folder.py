@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -102,6 +103,18 @@ class StudyRecord(Value):
         """The steps that the full protocol would train at the least; 0 where that is not known."""
         return self.study.trials * self.study.max_steps if self.study else 0
 
+    def result(self, trials: Sequence[Trial], measurements: Measurements) -> StudyResult:
+        """Return a finished study as the analyses read it."""
+        assert self.end_step is not None
+        return StudyResult(
+            workload=self.workload,
+            batch_size=self.facts.batch_size,
+            trials=tuple(trials),
+            measurements=measurements,
+            search_space=self.facts.search_space,
+            end_step=self.end_step,
+        )
+
 
 class StudyFolder:
     """Reads and writes the folder of one study."""
@@ -122,12 +135,12 @@ class StudyFolder:
         except SpecError as error:
             raise LabError(str(error)) from None
 
-    def save_record(self, record: StudyRecord) -> None:
+    def save_record(self, record: StudyRecord, *, sync: bool = True) -> None:
         """Write study.json, making the folders of a new study."""
         for folder in (self.folder, self.folder / "parts", self.folder / "checkpoints"):
             if record.state == "running":
                 make_folder(folder)
-        write_json(self.folder / "study.json", record.plain())
+        write_json(self.folder / "study.json", record.plain(), sync)
 
     def save_part(self, name: str, measurements: Measurements, outcome: dict[str, Any]) -> None:
         """Keep a finished pack; its checkpoint is no longer needed."""
@@ -143,11 +156,13 @@ class StudyFolder:
         """Return where the checkpoint of an unfinished pack lies."""
         return self.folder / "checkpoints" / f"{name}.npz"
 
-    def finish(self, record: StudyRecord, trials: list[Trial], measurements: Measurements) -> None:
+    def finish(
+        self, record: StudyRecord, trials: list[Trial], measurements: Measurements, *, sync: bool = True
+    ) -> None:
         """Store the study's outcome; the parts go once it is safe."""
-        parquet.write_measurements(self.folder / "measurements.parquet", measurements)
-        write_trials(self.folder / "trials.json", trials)
-        self.save_record(record)
+        parquet.write_measurements(self.folder / "measurements.parquet", measurements, sync=sync)
+        write_trials(self.folder / "trials.json", trials, sync=sync)
+        self.save_record(record, sync=sync)
         self.tidy()
 
     def tidy(self) -> None:
@@ -184,21 +199,13 @@ class StudyFolder:
 
     def result(self, metrics: list[str] | None = None) -> StudyResult:
         """Return a finished study as the analyses read it, with all metrics or only the named ones."""
-        record = self.record()
-        assert record.end_step is not None
-        return StudyResult(
-            workload=record.workload,
-            batch_size=record.facts.batch_size,
-            trials=tuple(self.trials()),
-            measurements=parquet.read_measurements(self.folder / "measurements.parquet", metrics),
-            search_space=record.facts.search_space,
-            end_step=record.end_step,
-        )
+        measurements = parquet.read_measurements(self.folder / "measurements.parquet", metrics)
+        return self.record().result(self.trials(), measurements)
 
 
-def write_trials(path: Path, trials: list[Trial]) -> None:
+def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:
     """Write the records of trials as JSON."""
-    write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1))
+    write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1), sync)
 
 
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:

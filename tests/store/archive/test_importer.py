@@ -171,11 +171,11 @@ def test_an_import_that_was_stopped_goes_on(tree, tmp_path, monkeypatch):
 
     finish, calls = StudyFolder.finish, []
 
-    def stop_at_the_second(self, *details):
+    def stop_at_the_second(self, *details, **options):
         calls.append(self)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        finish(self, *details)
+        finish(self, *details, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(StudyFolder, "finish", stop_at_the_second)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,11 @@ import pyarrow.csv
 from batchlab.core.measurement import Measurements
 from batchlab.core.trial import Trial
 from batchlab.store.archive.layout import RejectedError, StudyPath, read_metadata, read_study
+from batchlab.store.columns import to_numpy
 from batchlab.store.study_folder import ImportedStudy
+
+_MISSING = ["", "null", "NULL", "N/A", "NA", "#N/A"]
+"""What pandas, too, reads as no number; "nan" is a number here."""
 
 _METRIC = re.compile(r"(train|val|test)/[a-z0-9_]+")
 
@@ -86,7 +89,8 @@ def assemble(pieces: Sequence[Piece]) -> ConvertedStudy:
     known = {place for place, _ in rejected}
     kept = [trial for trial in trials if _place(path, trial.trial_id) not in known]
     rows = join([piece.measurements for piece in pieces])
-    rows = rows.where(np.isin(rows.trial_id, [trial.trial_id for trial in kept]))
+    if rejected:
+        rows = rows.where(np.isin(rows.trial_id, [trial.trial_id for trial in kept]))
     return ConvertedStudy(study, extra, kept, rows, rejected)
 
 
@@ -113,7 +117,7 @@ def read_tables(contents: dict[int, bytes]) -> tuple[list[Measurements], dict[in
     All files of a study with the same header are parsed as one: a file each would cost a hundred times as much.
     """
     by_header: dict[bytes, dict[int, bytes]] = {}
-    for trial_id, content in contents.items():
+    for trial_id, content in sorted(contents.items()):
         header, _, body = content.partition(b"\n")
         by_header.setdefault(header.rstrip(b"\r"), {})[trial_id] = body
     tables: list[Measurements] = []
@@ -134,7 +138,9 @@ def read_tables(contents: dict[int, bytes]) -> tuple[list[Measurements], dict[in
 
 
 def join(tables: Sequence[Measurements]) -> Measurements:
-    """Return one table, sorted by trial and step; a metric that some trials lack is NaN there."""
+    """Return sorted tables as one, sorted by trial and step; a metric that some trials lack is NaN there."""
+    if len(tables) == 1:
+        return tables[0]
     names = list(dict.fromkeys(name for table in tables for name in table.metrics))
     empty = np.empty(0)
     trial_id = np.concatenate([np.empty(0, np.int64), *(table.trial_id for table in tables)])
@@ -144,9 +150,12 @@ def join(tables: Sequence[Measurements]) -> Measurements:
         for name in names
     }
     whole = Measurements(trial_id, step, metrics)
-    if np.all((np.diff(trial_id) > 0) | ((np.diff(trial_id) == 0) & (np.diff(step) > 0))):
-        return whole
-    return whole.where(np.lexsort((step, trial_id)))
+    return whole if _is_sorted(trial_id, step) else whole.where(np.lexsort((step, trial_id)))
+
+
+def _is_sorted(trial_id: np.ndarray, step: np.ndarray) -> bool:
+    same, ascends = trial_id[1:] == trial_id[:-1], step[1:] > step[:-1]
+    return bool(np.all(np.where(same, ascends, trial_id[1:] > trial_id[:-1])))
 
 
 def _parse_one_by_one(names: list[str], bodies: dict[int, bytes]) -> tuple[list[Measurements], dict[int, str]]:
@@ -174,11 +183,10 @@ def _parse(names: list[str], bodies: dict[int, bytes]) -> Measurements:
     if table.num_rows != sum(counts):
         raise RejectedError("measurements.csv has empty lines")
     trial_id = np.repeat(np.fromiter(bodies, np.int64, len(bodies)), counts)
-    step = table["step"].to_numpy()
-    within = np.diff(trial_id) == 0
-    if np.any(within & (np.diff(step) <= 0)):
+    rows = Measurements(trial_id, to_numpy(table["step"]), {name: to_numpy(table[name]) for name in names[1:]})
+    if not _is_sorted(trial_id, rows.step):
         raise RejectedError("the steps of measurements.csv do not ascend")
-    return Measurements(trial_id, step, {name: table[name].to_numpy() for name in names[1:]})
+    return rows
 
 
 def _read_csv(names: list[str], content: bytes) -> pa.Table:
@@ -187,9 +195,9 @@ def _read_csv(names: list[str], content: bytes) -> pa.Table:
         return pa.table({name: pa.array([], kind) for name, kind in types.items()})
     try:
         table = pa.csv.read_csv(
-            io.BytesIO(content),
-            read_options=pa.csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 24),
-            convert_options=pa.csv.ConvertOptions(column_types=types),
+            pa.BufferReader(content),
+            read_options=pa.csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 26),
+            convert_options=pa.csv.ConvertOptions(column_types=types, null_values=_MISSING),
         )
     except pa.ArrowInvalid as error:
         raise RejectedError(f"measurements.csv cannot be read: {str(error).splitlines()[0][:200]}") from None

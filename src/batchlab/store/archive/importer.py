@@ -11,23 +11,28 @@ import multiprocessing
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from batchlab.core.best_so_far import BestSoFar
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status
-from batchlab.errors import InputError, SpecError
-from batchlab.files import make_folder, write_json
+from batchlab.errors import InputError, LabError, SpecError
+from batchlab.files import make_folder, sync_files, write_json
 from batchlab.store.archive import sources, staging
 from batchlab.store.archive.convert import ConvertedStudy, Piece, assemble, digest
 from batchlab.store.archive.layout import RejectedError, StudyPath, end_step
+from batchlab.store.best_so_far import best_so_far, join_best_so_far
 from batchlab.store.inventory import paper_goal
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.study_folder import StudyFolder, StudyRecord
+
+READING = 0.9
+"""The share of the time that a tar file takes to be read; the rest is for storing its studies."""
 
 Report = Callable[[float], None]
 """Told how much of the work is done, from 0 to 1."""
@@ -44,6 +49,9 @@ class StudyOutcome:
     rejected: list[tuple[str, str]] = field(default_factory=list)
     spec: dict[str, Any] | None = None
     """The spec of the sweep, in an archive that batchlab exported."""
+
+    best: BestSoFar | None = None
+    """Its improving rows, where it was stored just now and its workload has a goal."""
 
     is_imported: bool = True
 
@@ -80,13 +88,15 @@ def import_archive(
         source["sha256"] = sources.check_official(path)
     store = Lab.create(lab)
     with store.locked(), _Pool(processes or os.cpu_count() or 1) as pool:
-        jobs = _tree_jobs(path, store) if path.is_dir() else _tar_jobs(path, store, pool, report)
+        jobs, read = (
+            (_tree_jobs(path, store), 0.0) if path.is_dir() else (_tar_jobs(path, store, pool, report), READING)
+        )
         outcomes = []
         for number, outcome in enumerate(pool.results(jobs)):
             if strict and outcome.rejected:
                 raise InputError("{}: {} (--strict)".format(*outcome.rejected[0]))
             outcomes.append(outcome)
-            report((number + 1) / max(1, len(jobs)))
+            report(read + (1 - read) * (number + 1) / len(jobs))
         _list_sweeps(store, outcomes, {name: value for name, value in source.items() if value})
     outcome = ImportOutcome(sorted(outcomes, key=lambda each: each.path))
     write_json(lab / "rejected.json", [{"path": place, "reason": reason} for place, reason in outcome.rejected])
@@ -112,7 +122,7 @@ def _tar_jobs(path: Path, store: Lab, pool: _Pool, report: Report) -> list[Job]:
     make_folder(waiting)
     pieces: dict[StudyPath, list[Path]] = {}
     try:
-        for number, files in enumerate(sources.tar_studies(path, report)):
+        for number, files in enumerate(sources.tar_studies(path, lambda share: report(READING * share))):
             piece = waiting / f"{number}.parquet"
             pieces.setdefault(files.path, []).append(piece)
             pool.submit(staging.stage, files, piece)
@@ -146,8 +156,12 @@ def _finish(lab: Path, path: StudyPath, pieces: list[Piece]) -> StudyOutcome:
         return StudyOutcome(path, name, rejected=rejected, is_imported=False)
     folder = StudyFolder(lab / "sweeps" / name / str(path.batch_size))
     make_folder(folder.folder)
-    folder.finish(record, converted.trials, converted.measurements)
-    return _outcome(path, name, record, converted.rejected, spec)
+    folder.finish(record, converted.trials, converted.measurements, sync=False)
+    return replace(
+        _outcome(path, name, record, converted.rejected),
+        spec=spec,
+        best=best_so_far(record.result(converted.trials, converted.measurements), paper_goal(path.workload)),
+    )
 
 
 def _record(converted: ConvertedStudy) -> StudyRecord:
@@ -169,15 +183,21 @@ def _stored_outcome(lab: Path, path: StudyPath) -> StudyOutcome | None:
     folder = StudyFolder(lab / "sweeps" / _default_name(path) / str(path.batch_size))
     if not folder.has_record:
         return None
-    record = folder.record()
-    return _outcome(path, _default_name(path), record, [], None) if record.state == "finished" else None
+    try:
+        record = folder.record()
+        folder.check_measurements(record.num_measurements or 0)
+    except LabError:  # a power cut before the sweep was listed leaves files that are not whole: import them again
+        return None
+    return _outcome(path, _default_name(path), record, []) if record.state == "finished" else None
 
 
-def _outcome(
-    path: StudyPath, name: str, record: StudyRecord, rejected: list[tuple[str, str]], spec: dict[str, Any] | None
-) -> StudyOutcome:
+def _outcome(path: StudyPath, name: str, record: StudyRecord, rejected: list[tuple[str, str]]) -> StudyOutcome:
     counts = {str(status): number for status, number in (record.counts or {}).items()}
-    return StudyOutcome(path, name, counts, record.num_measurements or 0, rejected, spec)
+    return StudyOutcome(path, name, counts, record.num_measurements or 0, rejected)
+
+
+def _study_folder(lab: Path, outcome: StudyOutcome) -> Path:
+    return lab / "sweeps" / outcome.sweep_name / str(outcome.path.batch_size)
 
 
 def _default_name(path: StudyPath) -> str:
@@ -190,6 +210,7 @@ def _list_sweeps(store: Lab, outcomes: Iterable[StudyOutcome], source: dict[str,
     for outcome in outcomes:
         if outcome.is_imported:
             by_name.setdefault(outcome.sweep_name, []).append(outcome)
+    sync_files(_study_folder(store.folder, study) for studies in by_name.values() for study in studies)
     for name, studies in by_name.items():
         folder = store.folder / "sweeps" / name
         spec = next((study.spec for study in studies if study.spec), None)
@@ -204,20 +225,21 @@ def _list_sweeps(store: Lab, outcomes: Iterable[StudyOutcome], source: dict[str,
             known = set()
         sizes = sorted(known | {study.path.batch_size for study in studies})
         workload = studies[0].path.workload
-        record = ImportRecord(
-            name=name, workload=workload, batch_sizes=tuple(sizes), goal=paper_goal(workload), source=source
-        )
+        goal = paper_goal(workload)
+        if goal is not None:
+            join_best_so_far(store, name, goal, sizes, {study.path.batch_size: study.best for study in studies})
+        record = ImportRecord(name=name, workload=workload, batch_sizes=tuple(sizes), goal=goal, source=source)
         write_json(folder / "import.json", record.plain())
 
 
 class _Pool:
-    """Worker processes with a bounded queue; with one process the work is done here."""
+    """This process and others beside it, with a bounded queue; of one process there is only this one."""
 
     def __init__(self, processes: int) -> None:
         self._limit = 2 * processes
         self._running: set[Future[Any]] = set()
         context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(processes, mp_context=context) if processes > 1 else None
+        self._executor = ProcessPoolExecutor(processes - 1, mp_context=context) if processes > 1 else None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a piece of work, waiting while too many are under way; an error of an earlier one is raised."""
@@ -232,18 +254,16 @@ class _Pool:
         self._wait(0)
 
     def results(self, jobs: Iterable[Job]) -> Iterator[Any]:
-        """Do the jobs and yield their results as they come."""
-        if self._executor is None:
-            for function, arguments in jobs:
-                yield function(*arguments)
-            return
+        """Do the jobs, here and in the other processes, and yield their results as they come."""
         running: set[Future[Any]] = set()
         for function, arguments in jobs:
-            if len(running) >= self._limit:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-            running.add(self._executor.submit(function, *arguments))
-        for future in running:
+            if self._executor is not None and len(running) < self._limit:
+                running.add(self._executor.submit(function, *arguments))
+                continue
+            yield function(*arguments)
+            done, running = wait(running, timeout=0)
+            yield from (future.result() for future in done)
+        for future in as_completed(running):
             yield future.result()
 
     def _wait(self, most: int) -> None:

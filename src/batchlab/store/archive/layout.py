@@ -53,8 +53,13 @@ def parse_path(parts: Sequence[str]) -> Member | None:
         return Member(_study_path(parts[:-1]), "study")
     if parts and parts[-1] in ("metadata.json", "measurements.csv") and len(parts) >= 6:
         kind: Literal["metadata", "measurements"] = "metadata" if parts[-1] == "metadata.json" else "measurements"
-        return Member(_study_path(parts[:-2]), kind, _integer(parts[-2], "trial"))
+        return Member(_study_path(parts[:-2]), kind, parse_trial(parts[-2]))
     return None
+
+
+def parse_trial(name: str) -> int:
+    """Return the id of the trial in a folder of that name."""
+    return _integer(name, "trial")
 
 
 def _study_path(parts: Sequence[str]) -> StudyPath:

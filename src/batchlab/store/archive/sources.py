@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
+import errno
 import gzip
 import hashlib
 import lzma
 import os
+import stat
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,7 +18,7 @@ from typing import IO, Any
 
 from batchlab.errors import InputError
 from batchlab.store.archive.convert import StudyFiles
-from batchlab.store.archive.layout import TOP, Member, RejectedError, StudyPath, parse_path
+from batchlab.store.archive.layout import TOP, Member, RejectedError, StudyPath, parse_path, parse_trial
 
 OFFICIAL_NAME = "batch_science_data.tar.bz2"
 OFFICIAL_SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f435"
@@ -59,7 +62,7 @@ def _study_folders(folder: Path) -> Iterator[Path]:
 
 def read_tree_study(path: StudyPath, folder: Path) -> StudyFiles:
     """Return the files of one study of a tree."""
-    files = StudyFiles(path, _read_small(folder / "study.json", "study"))
+    files = StudyFiles(path, _read_small(f"{folder}/study.json", "study"))
     with os.scandir(folder) as entries:
         trials = [entry for entry in entries if entry.name != "study.json"]
     for trial in trials:
@@ -67,40 +70,52 @@ def read_tree_study(path: StudyPath, folder: Path) -> StudyFiles:
         if not trial.is_dir(follow_symlinks=False):
             continue
         try:
-            member = parse_path([*path.workload.split("/"), str(path.batch_size), trial.name, "metadata.json"])
+            trial_id = parse_trial(trial.name)
         except RejectedError as error:
             files.rejected.append((f"{path.workload}/{path.batch_size}/{trial.name}", str(error)))
             continue
-        assert member is not None
-        assert member.trial_id is not None
-        _read_trial(files, member.trial_id, Path(trial.path))
+        _read_trial(files, trial_id, trial)
     return files
 
 
-def _read_trial(files: StudyFiles, trial_id: int, folder: Path) -> None:
+def _read_trial(files: StudyFiles, trial_id: int, folder: os.DirEntry[str]) -> None:
     if trial_id in files.metadata or trial_id in files.measurements:
-        files.rejected.append((str(folder.name), f"trial {trial_id} is there twice"))
+        files.rejected.append((folder.name, f"trial {trial_id} is there twice"))
         return
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            _refuse_links(entry)
-            if entry.name == "metadata.json":
-                files.metadata[trial_id] = _read_small(entry.path, "metadata")
-            elif entry.name == "measurements.csv":
-                files.measurements[trial_id] = _read_small(entry.path, "measurements")
+    with contextlib.suppress(FileNotFoundError):
+        files.metadata[trial_id] = _read_small(f"{folder.path}/metadata.json", "metadata")
+    with contextlib.suppress(FileNotFoundError):
+        files.measurements[trial_id] = _read_small(f"{folder.path}/measurements.csv", "measurements")
 
 
 def _refuse_links(entry: os.DirEntry[str]) -> None:
     if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
-        raise InputError(f"{entry.path} is a link or a device; an archive holds only files and folders. Remove it.")
+        raise _link_error(entry.path)
 
 
-def _read_small(path: str | Path, kind: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:
-        content = file.read(MAX_BYTES[kind] + 1)
-    assert content is not None
-    if len(content) > MAX_BYTES[kind]:
-        raise InputError(f"{path} is larger than {MAX_BYTES[kind]:,} bytes; no such file belongs in an archive.")
+def _link_error(path: str) -> InputError:
+    return InputError(f"{path} is a link or a device; an archive holds only files and folders. Remove it.")
+
+
+def _read_small(path: str, kind: str) -> bytes:
+    try:
+        # Not through a link, and without waiting for the other end of a pipe.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _link_error(path) if error.errno == errno.ELOOP else InputError(f"{path}: {error.strerror}.") from None
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise _link_error(path)
+        if facts.st_size > MAX_BYTES[kind]:
+            raise InputError(f"{path} is larger than {MAX_BYTES[kind]:,} bytes; no such file belongs in an archive.")
+        content = os.read(descriptor, facts.st_size)
+    finally:
+        os.close(descriptor)
+    if len(content) != facts.st_size:
+        raise InputError(f"{path} changed while it was read. Run the same command again.")
     return content
 
 

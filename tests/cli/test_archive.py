@@ -1,0 +1,169 @@
+"""batchlab import and export, and what the other commands say of an imported lab."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import pytest
+
+WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
+ERRORS = {1: [0.9, 0.4, 0.2, 0.1], 2: [0.9, 0.3, 0.02, 0.009], 3: [0.9, 0.2, 0.008, 0.02]}
+
+
+def write_study(root: Path, batch_size: int, stride: int) -> None:
+    folder = root / WORKLOAD / str(batch_size)
+    folder.mkdir(parents=True)
+    study = {
+        "batch_size": batch_size,
+        "dataset": "mnist",
+        "early_stopping": False,
+        "model": "simple_cnn_base",
+        "optimizer": "nesterov_momentum",
+        "parameter_configs": {
+            "learning_rate": {"max_value": 1.0, "min_value": 1e-3, "scale": "LOG_SCALE", "type": "DOUBLE"}
+        },
+        "train_steps": 3 * stride,
+    }
+    (folder / "study.json").write_text(json.dumps(study))
+    for trial_id, errors in ERRORS.items():
+        trial = folder / str(trial_id)
+        trial.mkdir()
+        facts = {"parameters": {"learning_rate": 0.1}, "status": "COMPLETE", "steps": 3 * stride, "trial_id": trial_id}
+        (trial / "metadata.json").write_text(json.dumps(facts))
+        lines = ["step,val/classification_error", *(f"{stride * i},{error}" for i, error in enumerate(errors))]
+        (trial / "measurements.csv").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def tree(quiet_place) -> Path:
+    """Two studies whose goal 0.01 is first met by trial 3, at the second step measured after the start."""
+    root = Path("batch_science")
+    write_study(root, 16, 100)
+    write_study(root, 64, 50)
+    return root
+
+
+@pytest.fixture
+def lab(tree, call) -> None:
+    assert call("import", str(tree), "--workers", "1").code == 0
+
+
+def test_an_import_ends_with_a_comparison(call, tree):
+    answer = call("import", str(tree), "--workers", "1")
+    table = answer.out.splitlines()
+
+    assert (answer.code, answer.err) == (0, "")
+    assert WORKLOAD in table[1]
+    assert table[-1] == "1 workloads; 0 of the 1 that the paper's archive has equal its inventory."
+    assert json.loads(Path("lab/rejected.json").read_text()) == []
+
+
+def test_both_processes_give_the_same_lab(call, tree):
+    call("import", str(tree), "--lab", "one", "--workers", "1")
+    call("import", str(tree), "--lab", "two", "--workers", "2")
+
+    assert call("curve", "--lab", "one").out == call("curve", "--lab", "two").out
+
+
+def test_a_broken_trial_is_told_and_the_rest_is_there(call, tree):
+    (tree / WORKLOAD / "16" / "2" / "metadata.json").write_text("{")
+
+    answer = call("import", str(tree), "--workers", "1")
+    rejected = json.loads(Path("lab/rejected.json").read_text())
+
+    assert answer.code == 0
+    assert "1 broken studies or trials were left out; see lab/rejected.json" in answer.err
+    assert [entry["path"] for entry in rejected] == [f"{WORKLOAD}/16/2"]
+
+
+def test_strict_stops_at_the_first_broken_trial(call, tree):
+    (tree / WORKLOAD / "16" / "2" / "metadata.json").write_text("{")
+
+    answer = call("import", str(tree), "--workers", "1", "--strict")
+
+    assert answer.code == 2
+    assert f"{WORKLOAD}/16/2: not valid JSON" in answer.err
+    assert call("status").out.count(WORKLOAD) == 0
+
+
+def test_a_file_that_is_not_there_is_named(call):
+    answer = call("import", "nowhere.tar.bz2")
+
+    assert answer.code == 2
+    assert answer.err.strip().splitlines() == [
+        "batchlab: nowhere.tar.bz2 does not exist. Give an unpacked archive or a tar file."
+    ]
+
+
+def test_a_tar_file_cut_short_is_named(call, tree):
+    with tarfile.open("a.tar.bz2", "w:bz2") as archive:
+        archive.add(tree)
+    content = Path("a.tar.bz2").read_bytes()
+    Path("a.tar.bz2").write_bytes(content[: len(content) // 2])
+
+    answer = call("import", "a.tar.bz2", "--workers", "1")
+
+    assert answer.code == 2
+    assert len(answer.err.strip().splitlines()) == 1
+    assert "a.tar.bz2 is damaged or cut short" in answer.err
+
+
+def test_curve_status_and_report_read_an_imported_lab(call, lab):
+    rows = json.loads(call("curve", WORKLOAD, "--json").out)["rows"]
+    one = json.loads(
+        call("curve", WORKLOAD, "--goal", "val/classification_error < 0.25", "--trials", "2", "--json").out
+    )
+
+    assert [(row["batch_size"], row["steps"]) for row in rows] == [(16, 200), (64, 100)]
+    assert [(row["batch_size"], row["steps"]) for row in one["rows"]] == [(16, 200), (64, 100)]
+    assert WORKLOAD in call("status").out
+    assert call("report", "--out", "report.html").code == 0
+    assert WORKLOAD in Path("report.html").read_text()
+
+
+def test_an_export_can_be_imported_again(call, lab):
+    answer = call("export", "out")
+    call("import", "out", "--lab", "again", "--workers", "1")
+
+    assert (answer.code, answer.out) == (0, "out: 2 studies\n")
+    assert call("curve", "--lab", "again").out == call("curve").out
+
+
+def test_an_unknown_workload_to_export_is_refused(call, lab):
+    answer = call("export", "out", "--workload", "mnist/simple_cnn_bas/nesterov_momentum")
+
+    assert answer.code == 2
+    assert "simple_cnn_base" in answer.err
+    assert not Path("out").exists()
+
+
+def test_a_paper_figure_is_three_files_with_the_published_points(call, lab):
+    answer = call("figure", "paper-1", "--published")
+    table = Path("figures/paper-1.csv").read_text()
+
+    assert (answer.code, answer.out.split()) == (0, [f"figures/paper-1.{kind}" for kind in ("svg", "png", "csv")])
+    assert "published" in table
+    assert "16,200" in table.replace(".0", "")
+
+
+def test_all_figures_come_from_a_lab_that_has_one_workload(call, lab):
+    answer = call("figure", "paper-all")
+
+    assert answer.code == 0
+    assert len(answer.out.split()) == 33
+    assert all(Path(name).stat().st_size for name in answer.out.split())
+
+
+def test_a_stopped_import_goes_on(call, tree):
+    """The lab of an import that lost its listing is the lab of one that did not."""
+    call("import", str(tree), "--workers", "1")
+    shutil.copytree("lab", "stopped")
+    listing = Path("stopped/sweeps") / WORKLOAD.replace("/", "--") / "import.json"
+    listing.unlink()
+
+    assert call("status", "--lab", "stopped").out.count(WORKLOAD) == 0
+    assert call("import", str(tree), "--lab", "stopped", "--workers", "1").code == 0
+    assert call("curve", "--lab", "stopped").out == call("curve").out
