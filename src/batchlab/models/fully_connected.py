@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from torch import Tensor
 
+from batchlab.models.averages import RunningAverages
 from batchlab.models.base import Parameters, ParameterShape
 from batchlab.models.layers import linear
 
@@ -25,6 +26,7 @@ class FullyConnected:
     """ReLU layers of the given widths on the flattened input, then a softmax output layer."""
 
     dropout = 0.0
+    normalised: Mapping[str, int] = {}
 
     def __init__(self, widths: Sequence[int], input_shape: Sequence[int], num_classes: int) -> None:
         sizes = [math.prod(input_shape), *widths, num_classes]
@@ -32,8 +34,15 @@ class FullyConnected:
         self.shapes: dict[str, ParameterShape] = {}
         for layer, (num_inputs, num_outputs) in enumerate(pairwise(sizes)):
             self.shapes |= dense_shapes(f"dense_{layer}", num_inputs, num_outputs)
+        self.multiplications = sum(shape.size for shape in self.shapes.values())
 
-    def logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+    def logits(
+        self,
+        parameters: Parameters,
+        inputs: Tensor,
+        masks: Tensor | None = None,
+        averages: RunningAverages | None = None,
+    ) -> Tensor:
         """Return [K, B, C]."""
         values = inputs.flatten(2)
         for layer in range(self.num_layers):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from torch import Tensor
 
+from batchlab.models.averages import RunningAverages
 from batchlab.models.base import Parameters, ParameterShape
 from batchlab.models.fully_connected import dense_shapes
 from batchlab.models.layers import conv2d, linear, max_pool
@@ -19,6 +20,8 @@ class SimpleCnn:
 
     Dropout on the hidden layer is off by default: the paper's use of it could not be confirmed.
     """
+
+    normalised: Mapping[str, int] = {}
 
     def __init__(
         self,
@@ -36,8 +39,18 @@ class SimpleCnn:
             **dense_shapes("dense_0", filters[1] * (height // 4) * (width // 4), hidden),
             **dense_shapes("dense_1", hidden, num_classes),
         }
+        pixels = {"conv_0": height * width, "conv_1": (height // 2) * (width // 2)}
+        self.multiplications = sum(
+            shape.size * pixels.get(name.partition(".")[0], 1) for name, shape in self.shapes.items()
+        )
 
-    def logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+    def logits(
+        self,
+        parameters: Parameters,
+        inputs: Tensor,
+        masks: Tensor | None = None,
+        averages: RunningAverages | None = None,
+    ) -> Tensor:
         """Return [K, B, C]."""
         values = inputs
         for layer in ("conv_0", "conv_1"):

@@ -1,0 +1,19 @@
+"""What every language model does with its inputs: each token is predicted from the tokens before it."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+START = 1
+"""The token that stands before the first one of every sentence, as in `batchlab.data.base`."""
+
+
+def tokens_before(inputs: Tensor) -> Tensor:
+    """Return [B, T] of int64: at each position the token one earlier, and START at the first.
+
+    >>> import torch
+    >>> tokens_before(torch.tensor([[7, 8, 9]]))
+    tensor([[1, 7, 8]])
+    """
+    return F.pad(inputs.long()[:, :-1], (1, 0), value=START)
