@@ -276,3 +276,22 @@ def test_an_interrupt_while_writing_leaves_nothing_half_written(cache, monkeypat
     with pytest.raises(KeyboardInterrupt):
         files.read(data_file("http://somewhere/a.bin"), None, lambda url, max_bytes: CONTENT)
     assert everything_in(cache) == []
+
+
+def test_a_folder_without_checksum_is_found_by_name_or_pattern(tmp_path, cache, monkeypatch):
+    """First --data, then the variable's folder, then the cache; in each the dataset's own folder comes first."""
+    given, variable = tmp_path / "given", tmp_path / "variable"
+    monkeypatch.setenv("BATCHLAB_DATA", str(variable))
+
+    for path in (cache / "b.tar", variable / "set" / "a", given / "b.tar", given / "set" / "a-1"):
+        path.mkdir(parents=True)
+        assert files.find_any(("a*", "b.tar"), ("set", "other"), given) == path
+
+    assert files.find_any(("c",), ("set",), given) is None
+    assert files.state_of_any(("c",), ("set",), given) == "missing"
+    assert files.state_of_any(("a*",), ("set",), given) == "present"
+
+
+def test_a_source_refuses_a_data_folder_that_is_none(tmp_path):
+    with pytest.raises(DataError, match=r"--data names \S+/nowhere, which is no folder"):
+        files.Source(tmp_path / "nowhere").find_any(("a",), ())

@@ -18,7 +18,18 @@ def offline(url: str, max_bytes: int) -> bytes:
 
 
 def test_all_datasets_are_listed():
-    assert registry.names() == ["digits", "fashion_mnist", "mnist", "nqm"]
+    images = ["cifar_10", "imagenet", "imagenet_half_classes", "imagenet_half_images", "open_images_v4", "scene"]
+    texts = ["common_crawl", "lm1b", "lm1b_sample", "tiny_shakespeare", "wikitext_2"]
+    small = ["digits", "fashion_mnist", "mnist", "nqm", "tiny_imagenet"]
+
+    assert registry.names() == sorted([*images, *texts, *small])
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_what_cannot_be_fetched_says_where_to_put_it(name, tmp_path):
+    facts = registry.facts(Named(name=name))
+
+    assert registry.data_state(Named(name=name), tmp_path) != "missing" or facts.place or facts.files
 
 
 @pytest.mark.parametrize("name", ["digits", "mnist", "fashion_mnist"])
@@ -142,7 +153,7 @@ def test_facts_are_told_without_importing_anything_heavy():
     program = (
         "import sys; from batchlab.core.workload import Named; from batchlab.data import registry;"
         "registry.facts(Named(name='digits')); registry.data_state(Named(name='mnist'));"
-        "print([name for name in ('sklearn', 'scipy', 'torch', 'urllib.request') if name in sys.modules])"
+        "print([name for name in ('sklearn', 'scipy', 'torch', 'PIL', 'urllib.request') if name in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 

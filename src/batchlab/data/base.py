@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -15,17 +16,39 @@ SPLIT_KEY = 0
 TRAIN_SUBSET_KEY = 1
 
 
+Task = Literal["classification", "multi_label", "language_model"]
+"""What is asked of a model: one class of each example, any number of classes, or every next token."""
+
+METRICS: dict[Task, tuple[str, ...]] = {
+    "classification": ("cross_entropy_error", "classification_error"),
+    "multi_label": ("cross_entropy_error", "average_precision"),
+    "language_model": ("cross_entropy_error",),
+}
+"""The metrics of each task, without their split."""
+
+PADDING, START, END = 0, 1, 2
+"""Tokens with a meaning of their own: what fills a short sentence up, stands before its first token, and ends it."""
+
+_INPUT_KINDS = (np.float32, np.uint8, np.uint16, np.int32)
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Inputs and their labels, in one order."""
+    """Inputs and their labels, in one order. The arrays may be memory maps.
 
-    inputs: np.ndarray  # [num_examples, *input_shape] float32
-    labels: np.ndarray  # [num_examples] int64
+    Images may be kept as bytes, [num_examples, height, width, channels], where the dataset says how they are viewed.
+    Sentences are tokens [num_examples, num_tokens], filled up with PADDING; they are their own labels.
+    """
+
+    inputs: np.ndarray  # [num_examples, *input_shape] float32, bytes, or tokens
+    labels: np.ndarray  # [num_examples] int64; [num_examples, num_classes] uint8 of several labels; or the tokens
 
     def __post_init__(self) -> None:
-        if self.inputs.dtype != np.float32 or self.inputs.ndim < 2:
+        if self.inputs.dtype not in _INPUT_KINDS or self.inputs.ndim < 2:
             raise ValueError(f"inputs are {_described(self.inputs)}; make them float32 [num_examples, *input_shape]")
-        if self.labels.dtype != np.int64 or self.labels.ndim != 1:
+        if not (self.labels.dtype == np.int64 and self.labels.ndim == 1) and not (
+            self.labels.dtype in (np.uint8, np.uint16, np.int32) and self.labels.ndim == 2
+        ):
             raise ValueError(f"labels are {_described(self.labels)}; make them int64 [num_examples]")
         if len(self.inputs) != len(self.labels):
             raise ValueError(f"{len(self.inputs)} inputs have {len(self.labels)} labels; give one label for each input")
@@ -45,27 +68,51 @@ class Examples:
         return Examples(self.inputs[rows], self.labels[rows])
 
 
+@dataclass(frozen=True)
+class ImageView:
+    """How images that are kept as bytes become inputs: a square of `size` pixels, scaled by `mean` and `std`.
+
+    While training the square lies at random and is flipped half of the time; otherwise it lies in the middle.
+    """
+
+    size: int
+    mean: tuple[float, ...]
+    """For each channel, of values in 0 to 1."""
+
+    std: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Three splits of examples with one input shape; labels count from 0 to `num_classes` - 1."""
+    """Three splits of examples with one input shape; labels count from 0 to `num_classes` - 1.
+
+    Of sentences, `num_classes` is the size of the vocabulary and the splits may have different lengths.
+    """
 
     name: str
     train: Examples
     val: Examples
     test: Examples
     num_classes: int
+    task: Task = "classification"
+    view: ImageView | None = None
+    """Set where the inputs are kept as bytes."""
 
     def __post_init__(self) -> None:
         for split, examples in {"train": self.train, "val": self.val, "test": self.test}.items():
-            if examples.input_shape != self.train.input_shape:
+            if examples.input_shape != self.train.input_shape and self.task != "language_model":
                 raise ValueError(f"{self.name}: {split} inputs are {examples.input_shape}, not {self.input_shape}")
+            if self.task != "classification":
+                continue
             low, high = examples.labels.min(), examples.labels.max()
             if low < 0 or high >= self.num_classes:
                 raise ValueError(f"{self.name}: {split} labels are {low} to {high}, not 0 to {self.num_classes - 1}")
 
     @property
     def input_shape(self) -> tuple[int, ...]:
-        """The shape of one input."""
+        """The shape of one input as a model sees it."""
+        if self.view is not None:
+            return (self.train.input_shape[-1], self.view.size, self.view.size)
         return self.train.input_shape
 
     def take(self, train_examples: int, seed: int = 0) -> Dataset:
@@ -76,8 +123,13 @@ class Dataset:
         """
         if not 1 <= train_examples <= len(self.train):
             raise ValueError(f"train_examples = {train_examples} is not in 1 to {len(self.train)} ({self.name})")
-        permutation = generator(0, Stream.SUBSET, TRAIN_SUBSET_KEY, seed).permutation(len(self.train))
-        return replace(self, train=self.train.at(np.sort(permutation[:train_examples])))
+        return replace(self, train=self.train.at(train_subset(len(self.train), train_examples, seed)))
+
+
+def train_subset(num_examples: int, train_examples: int, seed: int = 0) -> np.ndarray:
+    """Return the rows that `Dataset.take` keeps, ascending: `train_examples` of `num_examples`."""
+    permutation = generator(0, Stream.SUBSET, TRAIN_SUBSET_KEY, seed).permutation(num_examples)
+    return np.sort(permutation[:train_examples])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,11 +145,15 @@ class DatasetFacts:
     """Who made it, and its licence."""
 
     train_examples: int | None = None
-    """None where a split is a distribution, not a set: training never runs out, metrics are exact."""
+    """None where a split is a distribution, not a set: training never runs out, metrics are exact.
+
+    None also where the number is known only once the files have been read.
+    """
 
     val_examples: int | None = None
     test_examples: int | None = None
     num_classes: int | None = None
+    task: Task = "classification"
     splits: tuple[Split, ...] = ("train", "val", "test")
     """The splits that can be evaluated."""
 
@@ -105,7 +161,10 @@ class DatasetFacts:
     """The options that a spec may give beside the name."""
 
     files: tuple[DataFile, ...] = ()
-    """The files it is read from; none where it comes with the installation."""
+    """The published files it is read from, known by checksum; none where it comes with the installation."""
+
+    place: str = ""
+    """Where the user puts what cannot be fetched: names of files and folders below `--data DIR`."""
 
 
 def _described(array: np.ndarray) -> str:

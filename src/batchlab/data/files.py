@@ -2,14 +2,15 @@
 
 A file is looked for in the folder given as `--data`, then in the one that `BATCHLAB_DATA` names (each as
 DIR/<dataset folder>/<file> and DIR/<file>), then in the cache folder. A missing file is fetched from its
-official addresses into the cache folder. Nothing is ever written anywhere else.
+official addresses into the cache folder. Nothing is ever written anywhere else. What has no known checksum, often a
+whole folder, is found by its name in the same places.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -64,6 +65,29 @@ def find(file: DataFile, data_dir: Path | None) -> Path | None:
     return next((path for path in places(file, data_dir) if os.path.exists(path)), None)
 
 
+def find_any(names: Sequence[str], folders: Sequence[str], data_dir: Path | None) -> Path | None:
+    """Return the first file or folder that has one of `names`, or None; `folders` as in `DataFile`.
+
+    A name may be a pattern, `tiny-imagenet-*.tar`. An earlier place wins over an earlier name.
+    """
+    roots = [*_data_folders(data_dir).values(), cache_dir()]
+    inside = [root / folder for root in roots for folder in (*folders, "")]
+    return next((path for place in inside for name in names for path in sorted(place.glob(name))), None)
+
+
+def state_of_any(names: Sequence[str], folders: Sequence[str], data_dir: Path | None) -> DataState:
+    """Return whether something of one of these names is there; only names are looked at."""
+    return "missing" if find_any(names, folders, data_dir) is None else "present"
+
+
+def missing(dataset: str, place: str) -> DataError:
+    """Return the error for a dataset that was not found: `place` says what to put where."""
+    return DataError(
+        f"The files of {dataset} are missing: put {place} into a folder and give it as --data DIR,"
+        f" or set {DATA_VARIABLE} to it."
+    )
+
+
 def state(file: DataFile, data_dir: Path | None) -> DataState:
     """Return whether `file` is there, could be fetched, or neither; a file of the wrong size is `missing`."""
     path = find(file, data_dir)
@@ -92,9 +116,7 @@ def read(file: DataFile, data_dir: Path | None, download: Download = download) -
 
     A file that is found but is not the published one is refused, not skipped: somebody meant it to be used.
     """
-    for given_as, folder in _data_folders(data_dir).items():
-        if not folder.is_dir():
-            raise DataError(f"{given_as} names {folder}, which is no folder. Correct it or leave it out.")
+    check_data_folders(data_dir)
     path = find(file, data_dir)
     return _fetch(file, data_dir, download) if path is None else _read_proven(file, path)
 
@@ -132,6 +154,13 @@ def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
     )
 
 
+def check_data_folders(data_dir: Path | None) -> None:
+    """Raise DataError where a folder that the user gave is none."""
+    for given_as, folder in _data_folders(data_dir).items():
+        if not folder.is_dir():
+            raise DataError(f"{given_as} names {folder}, which is no folder. Correct it or leave it out.")
+
+
 def _data_folders(data_dir: Path | None) -> dict[str, Path]:
     """Return the folders that the user gave, by how they were given."""
     given = {"--data": data_dir, DATA_VARIABLE: os.environ.get(DATA_VARIABLE)}
@@ -148,3 +177,20 @@ def _cached(file: DataFile) -> Path:
 
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a dataset's files come from: what every loader is given."""
+
+    data_dir: Path | None = None
+    download: Download = download
+
+    def read(self, file: DataFile) -> bytes:
+        """Return the proven content of `file`, fetched where it is missing."""
+        return read(file, self.data_dir, self.download)
+
+    def find_any(self, names: Sequence[str], folders: Sequence[str]) -> Path | None:
+        """Return the first file or folder that has one of `names`, or None: the function of this name."""
+        check_data_folders(self.data_dir)
+        return find_any(names, folders, self.data_dir)

@@ -1,0 +1,134 @@
+"""Images decoded once: squares of bytes in a memory map below the cache folder.
+
+The shorter side of an image is resized to the side of the square and the middle is kept. Grey, CMYK and palette
+images become RGB. The map's name holds a hash of the names and sizes of the files and of the side, so that other
+files have another map; it is written to a temporary name and renamed, so that it is whole or absent.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from batchlab.data.base import ImageView
+from batchlab.data.cache_key import kept_path
+from batchlab.data.making import Making
+from batchlab.data.stored_file import StoredFile
+from batchlab.errors import DataError
+from batchlab.files import TEMPORARY, make_folder, storage_error, sync_path
+
+CHUNK_IMAGES = 256
+
+
+def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers: int | None = None) -> np.ndarray:
+    """Return the images as a read-only memory map, [num_images, side, side, 3] uint8, in the order of `sources`.
+
+    The first call decodes them, in `num_workers` processes (by default one for each core) where there are many; every
+    later one opens the map. DataError names the file that is no image.
+    """
+    path = kept_path("images", name, ".npy", ((source.name, source.num_bytes) for source in sources), side=side)
+    if not path.exists():
+        with whole_map(path, (len(sources), side, side, 3)) as (temporary, offset):
+            chunks = [
+                (temporary, offset + start * side * side * 3, sources[start : start + CHUNK_IMAGES], side)
+                for start in range(0, len(sources), CHUNK_IMAGES)
+            ]
+            making = Making(f"{name}: decoding {len(sources):,} images", sum(source.num_bytes for source in sources))
+            for num_bytes in _decode_all(chunks, num_workers or os.cpu_count() or 1):
+                making(num_bytes)
+    return open_map(path)
+
+
+def stored_side(image_size: int) -> int:
+    """Return the side at which images are kept, so that a square of `image_size` can be cut at random.
+
+    >>> stored_side(224), stored_side(64)
+    (256, 74)
+    """
+    return -(-image_size * 8 // 7)
+
+
+def colour_view(image_size: int) -> ImageView:
+    """Return how photographs are viewed: scaled by the mean and deviation of ImageNet's colours."""
+    return ImageView(size=image_size, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+
+
+def open_map(path: Path) -> np.ndarray:
+    """Return a written map, read-only."""
+    opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    return opened
+
+
+@contextmanager
+def whole_map(path: Path, shape: tuple[int, ...]) -> Iterator[tuple[Path, int]]:
+    """Give a file of zeros, uint8 of this shape, and where its values begin; it becomes `path` if all goes well."""
+    make_folder(path.parent)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        zeros = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
+        offset = int(zeros.offset)
+        del zeros
+        yield temporary, offset
+        sync_path(temporary)
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise storage_error(path, error) from error
+        raise
+
+
+def decode(content: bytes, side: int, source: str) -> np.ndarray:
+    """Return one image as [side, side, 3] uint8: shorter side resized to `side`, then the middle."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            # A palette may hold transparency, which only RGBA can express.
+            image = (opened.convert("RGBA") if opened.mode == "P" else opened).convert("RGB")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        reason = "the format is not known" if isinstance(error, UnidentifiedImageError) else error
+        raise DataError(f"{source}: the image cannot be decoded ({reason}). Replace the file, or remove it.") from error
+    width, height = image.size
+    shorter = min(width, height)
+    left, top = (width - shorter) / 2, (height - shorter) / 2
+    # Resizing only the middle square is the same as resizing all and cutting, and less work.
+    box = (left, top, left + shorter, top + shorter)
+    return np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, box=box))
+
+
+_Chunk = tuple[Path, int, Sequence[StoredFile], int]
+"""The map's file, where the first image goes, the images, their side."""
+
+
+def _decode_chunk(chunk: _Chunk) -> int:
+    path, position, sources, side = chunk
+    with path.open("r+b") as file:
+        file.seek(position)
+        for source in sources:
+            file.write(decode(source.read(), side, str(source)).tobytes())
+    return sum(source.num_bytes for source in sources)
+
+
+def _decode_all(chunks: Sequence[_Chunk], num_workers: int) -> Iterator[int]:
+    """Yield the number of bytes of each chunk as it is done; one chunk is not worth a process."""
+    if num_workers == 1 or len(chunks) == 1:
+        yield from map(_decode_chunk, chunks)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(num_workers, len(chunks)), mp_context=context) as pool:
+        futures = [pool.submit(_decode_chunk, chunk) for chunk in chunks]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,87 @@
+"""Files in a folder or in a tar, listed without unpacking and read one by one."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from batchlab.errors import DataError
+
+_BLOCK_BYTES = 512  # a tar ends with two blocks of zeros
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file, or a member of a tar."""
+
+    name: str
+    """Its path below the folder or inside the tar, parts joined by `/`."""
+
+    num_bytes: int
+    path: Path
+    """The file itself, or the tar that holds it."""
+
+    offset: int | None = None
+    """Where it begins in the tar."""
+
+    def __str__(self) -> str:
+        return str(self.path) if self.offset is None else f"{self.path}: {self.name}"
+
+    def read(self) -> bytes:
+        """Return the whole content; DataError where it cannot be had."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset or 0)
+                content = file.read(self.num_bytes)
+        except OSError as error:
+            raise DataError(f"{self} cannot be read: {error.strerror}.") from error
+        if len(content) < self.num_bytes:
+            raise DataError(f"{self} is truncated: {len(content):,} of {self.num_bytes:,} bytes. Copy it again.")
+        return content
+
+    def lines(self) -> list[str]:
+        """Return the lines of a text file; DataError where it is not UTF-8."""
+        try:
+            return self.read().decode("utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self} is not a text file ({error}). Replace it with the published one.") from error
+
+
+def list_files(path: Path) -> list[StoredFile]:
+    """Return every file below a folder, or in an uncompressed tar, sorted by name."""
+    found = _in_folder(path, "") if path.is_dir() else tar_members(path)
+    return sorted(found, key=lambda file: file.name)
+
+
+def tar_members(path: Path, start: int = 0, num_bytes: int | None = None) -> Iterator[StoredFile]:
+    """Yield the files in an uncompressed tar, which may itself lie at `start` of another one.
+
+    Only headers are read. A tar without its end is refused: it would silently lack files.
+    """
+    try:
+        with path.open("rb") as file:
+            end = start + num_bytes if num_bytes is not None else os.fstat(file.fileno()).st_size
+            file.seek(max(start, end - 2 * _BLOCK_BYTES))
+            if end - start < 2 * _BLOCK_BYTES or any(file.read(2 * _BLOCK_BYTES)):
+                raise tarfile.ReadError("its end is missing")
+            file.seek(start)
+            with tarfile.TarFile(fileobj=file) as tar:
+                yield from (
+                    StoredFile(member.name.removeprefix("./"), member.size, path, member.offset_data)
+                    for member in tar
+                    if member.isfile()
+                )
+    except (tarfile.TarError, OSError) as error:
+        raise DataError(f"{path}: the tar is truncated or damaged ({error}). Copy it again.") from error
+
+
+def _in_folder(folder: Path, prefix: str) -> Iterator[StoredFile]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _in_folder(Path(entry.path), f"{prefix}{entry.name}/")
+            else:
+                yield StoredFile(f"{prefix}{entry.name}", entry.stat().st_size, Path(entry.path))
