@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from batchlab.core.goal import Goal
-from batchlab.core.sweep import Sweep, differences
+from batchlab.core.sweep import Engine, Sweep, differences
 from batchlab.errors import SpecError
 
 SPEC = """
@@ -78,8 +78,19 @@ def test_an_unknown_key_is_refused_with_the_closest_one_at_every_level(place, su
     assert message.startswith(f'digits.toml: Unknown key "{place}". Did you mean "{suggestion}"? Known: ')
 
 
+@pytest.mark.parametrize(("size", "expected"), [("auto", None), (128, 128)])
+def test_a_microbatch_is_as_large_as_fits_or_as_told(size, expected):
+    """What is not set is not stored, so that it does not change the spec of a lab."""
+    engine = Engine.parse({"microbatch_size": size}, "spec")
+
+    assert engine.microbatch_size == expected
+    assert ("microbatch_size" in engine.plain()) == (size != "auto")
+
+
 def test_the_known_keys_are_those_of_the_table():
-    assert failure({"engine.colour": "red"}).endswith("Known: engine.device, engine.pack_size, engine.precision.")
+    assert failure({"engine.colour": "red"}).endswith(
+        "Known: engine.device, engine.microbatch_size, engine.pack_size, engine.precision."
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from batchlab.core.workload import Named
 from batchlab.engine import calibrate as calibrate_module
 from batchlab.engine.base import Point
-from batchlab.engine.calibrate import calibrate, fastest_pack_size
+from batchlab.engine.calibrate import calibrate, can_pack, fastest_pack_size
 
 
 class Clock:
@@ -151,4 +152,24 @@ def test_a_real_program_can_be_calibrated(trainer, make_digits_study, monkeypatc
     size, seconds = calibrate(trainer, study, {"learning_rate": 1e9, "momentum": 0.9})
 
     assert size in (1, 4)
+    assert 1e-6 < seconds < 1
+
+
+def test_only_models_that_can_are_packed(trainer, clock, make_digits_study):
+    study = make_digits_study()
+    single = study.model_copy(update={"workload": study.workload.model_copy(update={"model": Named(name="resnet_8")})})
+
+    assert can_pack(trainer, study)
+    assert not can_pack(trainer, single)
+    assert can_pack(Noting(clock), single)
+
+
+def test_a_model_that_trains_one_by_one_is_measured_alone(trainer, make_digits_study, monkeypatch):
+    monkeypatch.setattr(calibrate_module, "TIMED_SECONDS", 0.005)
+    study = make_digits_study().model_copy(update={"trials": 4, "batch_size": 2})
+    single = study.model_copy(update={"workload": study.workload.model_copy(update={"model": Named(name="resnet_8")})})
+
+    size, seconds = calibrate(trainer, single, {"learning_rate": 0.1, "momentum": 0.9})
+
+    assert size == 1
     assert 1e-6 < seconds < 1

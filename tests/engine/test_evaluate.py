@@ -10,8 +10,10 @@ import torch
 
 from batchlab.engine import evaluate as evaluate_module
 from batchlab.engine.base import Point
-from batchlab.engine.evaluate import cross_entropies, evaluate
+from batchlab.engine.evaluate import evaluate
+from batchlab.engine.objectives import cross_entropies
 from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.problem import Problem, Split
 from batchlab.models.base import initial_parameters
 from batchlab.models.fully_connected import FullyConnected
 
@@ -24,7 +26,7 @@ class Fixed:
     def __init__(self, logits):
         self.values = torch.tensor(logits, dtype=torch.float32)
 
-    def logits(self, parameters, inputs, masks=None):
+    def logits(self, parameters, inputs, masks=None, averages=None):
         assert masks is None
         rows = inputs[0, :, 0].long()
         return self.values[:, rows]
@@ -33,7 +35,12 @@ class Fixed:
 def evaluate_fixed(logits, labels):
     num_trials, num_examples, _ = np.shape(logits)
     inputs = torch.arange(num_examples, dtype=torch.float32)[:, None]
-    return evaluate(Fixed(logits), {"any": torch.zeros(num_trials, 1)}, inputs, torch.tensor(labels))
+    split = Split(inputs, torch.tensor(labels))
+    return evaluate(make_problem(Fixed(logits), split), {"any": torch.zeros(num_trials, 1)}, split)
+
+
+def make_problem(model, split, task="classification", num_classes=3):
+    return Problem(model, task, num_classes, train=split, evaluated={}, device=torch.device("cpu"))
 
 
 def test_metrics_equal_a_loop_over_the_examples():
@@ -77,12 +84,14 @@ def test_metrics_do_not_depend_on_the_chunks(monkeypatch, chunk):
     model, random = FullyConnected([5], (1, 2, 2), 3), np.random.default_rng(0)
     rows = torch.from_numpy(np.stack([initial_parameters(model, random) for _ in range(2)]))
     views = ParameterMatrix(rows, model.shapes).views
-    inputs = torch.from_numpy(random.random((40, 1, 2, 2), np.float32))
-    labels = torch.from_numpy(random.integers(0, 3, 40))
-    expected = evaluate(model, views, inputs, labels)
+    split = Split(
+        torch.from_numpy(random.random((40, 1, 2, 2), np.float32)), torch.from_numpy(random.integers(0, 3, 40))
+    )
+    problem = make_problem(model, split)
+    expected = evaluate(problem, views, split)
 
     monkeypatch.setattr(evaluate_module, "CHUNK_EXAMPLES", chunk)
-    metrics = evaluate(model, views, inputs, labels)
+    metrics = evaluate(problem, views, split)
 
     np.testing.assert_allclose(metrics["cross_entropy_error"], expected["cross_entropy_error"], rtol=1e-6)
     assert np.array_equal(metrics["classification_error"], expected["classification_error"])

@@ -11,6 +11,7 @@ from batchlab.core.seeds import Stream, generator
 from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import LOSS_BOUND, Point
+from batchlab.engine.problem import Problem, Split
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.models.base import initial_parameters
@@ -48,12 +49,20 @@ def parameters(program):
 
 
 def tensors(examples):
-    return torch.from_numpy(examples.inputs), torch.from_numpy(examples.labels)
+    return Split(torch.from_numpy(examples.inputs), torch.from_numpy(examples.labels))
 
 
-def program_of(model, dataset, study, points):
+def program_of(model, dataset, study, points, microbatch_size=10_000):
     """Return a program of a model that has no name."""
-    return TorchProgram(model, study, points, tensors(dataset.train), {"val": tensors(dataset.val)})
+    problem = Problem(
+        model=model,
+        task=dataset.task,
+        num_classes=dataset.num_classes,
+        train=tensors(dataset.train),
+        evaluated={"val": tensors(dataset.val)},
+        device=torch.device("cpu"),
+    )
+    return TorchProgram(problem, study, points, microbatch_size=microbatch_size)
 
 
 class ObviousTrial:
@@ -80,8 +89,8 @@ class ObviousTrial:
         """Make one update; return the loss before it."""
         self._schedule()
         rows = self.order.take(self.step * self.study.batch_size, self.study.batch_size)
-        inputs, labels = tensors(self.dataset.train.at(rows))
-        loss = F.cross_entropy(self.net(inputs), labels)
+        batch = tensors(self.dataset.train.at(rows))
+        loss = F.cross_entropy(self.net(batch.inputs), batch.labels)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
@@ -96,9 +105,9 @@ class ObviousTrial:
 
     @torch.no_grad()
     def evaluate(self):
-        inputs, labels = tensors(self.dataset.val)
-        logits = self.net(inputs)
-        return F.cross_entropy(logits, labels).item(), (logits.argmax(1) != labels).float().mean().item()
+        val = tensors(self.dataset.val)
+        logits = self.net(val.inputs)
+        return F.cross_entropy(logits, val.labels).item(), (logits.argmax(1) != val.labels).float().mean().item()
 
     def parameters(self):
         return torch.nn.utils.parameters_to_vector(self.net.parameters()).detach().numpy()
@@ -383,7 +392,7 @@ class Spy(SimpleCnn):
         super().__init__((2, 3), 8, (1, 8, 8), 10, dropout)
         self.masks = []
 
-    def logits(self, parameters, inputs, masks=None):
+    def logits(self, parameters, inputs, masks=None, averages=None):
         self.masks.append(masks)
         return super().logits(parameters, inputs, masks)
 

@@ -31,7 +31,7 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
         ),
         (
             {"workload.optimizer": "sgd"},
-            'Unknown metaparameter of digits/fc_128/sgd "momentum". Known: learning_rate.',
+            'Unknown metaparameter of digits/fc_128/sgd "momentum". Known: label_smoothing, learning_rate.',
         ),
         (
             {"search_space": {"learning_rate": {"values": [0.1]}}},
@@ -67,6 +67,15 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
         ),
         ({"sweep.goal": "test/classification_error < 0.1"}, 'goal: Unknown metric "test/classification_error".'),
         ({"sweep.goal": "val/risk < 0.1"}, 'goal: Unknown metric "val/risk".'),
+        ({"workload.model": "lstm"}, "model lstm reads tokens, but dataset digits holds images: change one."),
+        (
+            {"workload.dataset": "lm1b_sample"},
+            "model fc_128 reads images, but dataset lm1b_sample holds tokens: change one.",
+        ),
+        (
+            {"workload.model": "resnet_8"},
+            'engine.pack_size = 4: trials of resnet_8 train one by one; use 1 or "auto".',
+        ),
     ],
 )
 def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
@@ -109,6 +118,11 @@ def test_a_fixed_metaparameter_needs_no_search(make_digits):
     fixed = {"name": "nesterov_momentum", "momentum": 0.9}
 
     check_sweep(make_digits({"workload.optimizer": fixed, "search_space": {"learning_rate": {"values": [0.1]}}}))
+
+
+@pytest.mark.parametrize("pack_size", [1, "auto"])
+def test_a_model_that_trains_one_by_one_needs_no_pack(make_digits, pack_size):
+    check_sweep(make_digits({"workload.model": "resnet_8", "engine.pack_size": pack_size}))
 
 
 def test_the_whole_training_set_may_be_the_batch(make_digits):

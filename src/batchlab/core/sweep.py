@@ -95,6 +95,12 @@ class Engine(Value):
     precision: Literal["float32", "bfloat16"] = "float32"
     """`bfloat16` runs the matrix products in it; parameters and updates stay float32."""
 
+    microbatch_size: Annotated[
+        Annotated[int, Field(ge=1)] | None, BeforeValidator(lambda size: None if size == "auto" else size)
+    ] = None
+    """Examples of a batch computed at once; the gradient is that of the whole batch. `auto`, the default, takes as many
+    as fit."""
+
     pack_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
 

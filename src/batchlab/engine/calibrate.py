@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer
+from batchlab.engine.torch_trainer import TorchTrainer
+from batchlab.models.registry import is_packable
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
 TIMED_SECONDS = 0.2
@@ -26,10 +28,15 @@ def calibrate(trainer: Trainer, study: Study, metaparameters: Mapping[str, float
     """Return the best pack size for a study and its seconds per trial-step, measured here and now."""
     # The learning rate is next to nothing, so that no trial of the measurement diverges.
     harmless = {name: 1e-9 if name == "learning_rate" else value for name, value in metaparameters.items()}
+    most = min(study.trials, max(1, MAX_EXAMPLES // study.batch_size)) if can_pack(trainer, study) else 1
     return fastest_pack_size(
-        lambda size: trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)]),
-        min(study.trials, max(1, MAX_EXAMPLES // study.batch_size)),
+        lambda size: trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)]), most
     )
+
+
+def can_pack(trainer: Trainer, study: Study) -> bool:
+    """Return whether several trials of a study can train at once; a trainer of the user's own always can."""
+    return not isinstance(trainer, TorchTrainer) or is_packable(study.workload.model)
 
 
 def fastest_pack_size(make_program: Callable[[int], Program], most: int) -> tuple[int, float]:

@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.models.base import Model, Parameters
+from batchlab.data.base import PADDING
+from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.problem import Problem, Split
+from batchlab.models.averages import RunningAverages
+from batchlab.models.base import Parameters
 
 CHUNK_EXAMPLES = 250
 """Examples in one forward pass: enough to keep the matrix products busy, few enough to stay in cache."""
 
+CHUNK_LOGITS = 1 << 23
+"""Logits of one trial in one forward pass, at the most: a sentence has one for each token and word."""
+
 
 @torch.no_grad()
-def evaluate(model: Model, parameters: Parameters, inputs: Tensor, labels: Tensor) -> dict[str, np.ndarray]:
-    """Return the mean cross entropy (nats) and the share of wrong answers: name -> [K] float64."""
+def evaluate(
+    problem: Problem, parameters: Parameters, split: Split, averages: RunningAverages | None = None
+) -> dict[str, np.ndarray]:
+    """Return the task's metrics on a split: name -> [K] float64."""
     num_trials = next(iter(parameters.values())).shape[0]
-    cross_entropy = torch.zeros(num_trials, dtype=torch.float64, device=labels.device)
-    wrong = torch.zeros(num_trials, dtype=torch.float64, device=labels.device)
-    for some_inputs, some_labels in zip(inputs.split(CHUNK_EXAMPLES), labels.split(CHUNK_EXAMPLES), strict=True):
-        logits = model.logits(parameters, some_inputs.expand(num_trials, *some_inputs.shape)).float()
-        cross_entropy += cross_entropies(logits, some_labels.expand(num_trials, -1)).double().sum(1)
-        # A trial whose logits are not numbers is right about nothing; argmax alone would pick a class.
-        right = (logits.argmax(2) == some_labels) & logits.isfinite().all(2)
-        wrong += (~right).sum(1)
-    return {
-        "cross_entropy_error": (cross_entropy / len(labels)).cpu().numpy(),
-        "classification_error": (wrong / len(labels)).cpu().numpy(),
-    }
+    scores = OBJECTIVES[problem.task].scores(num_trials)
+    chunk = _chunk_examples(problem, split)
+    for inputs, labels in zip(split.inputs.split(chunk), split.labels.split(chunk), strict=True):
+        if problem.task == "language_model":
+            inputs, labels = _without_padding(inputs), _without_padding(labels)
+        inputs, labels = inputs.to(problem.device), labels.to(problem.device)
+        viewed = problem.view(inputs)
+        logits = problem.model.logits(parameters, viewed.expand(num_trials, *viewed.shape), None, averages)
+        scores.add(logits.float(), labels)
+    return scores.metrics()
 
 
-def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross entropy of every example: [K, B] for logits [K, B, C] and labels [K, B]."""
-    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
+def _chunk_examples(problem: Problem, split: Split) -> int:
+    if problem.task != "language_model":
+        return CHUNK_EXAMPLES
+    return max(1, min(CHUNK_EXAMPLES, CHUNK_LOGITS // (problem.num_classes * split.inputs.shape[1])))
+
+
+def _without_padding(tokens: Tensor) -> Tensor:
+    """Return the columns up to the last token of the longest sentence."""
+    used = (tokens != PADDING).any(0).nonzero()
+    return tokens[:, : int(used.max()) + 1 if len(used) else 1]

@@ -18,21 +18,37 @@ class ParameterMatrix:
         self.values = values  # [K, P]
         self.gradients = torch.zeros_like(values)  # [K, P]
         self.views = _named_views(self.values, shapes)
-        for name, slot in _named_views(self.gradients, shapes).items():
-            self.views[name].requires_grad_()
-            self.views[name].grad = slot
+        self._slots = list(_named_views(self.gradients, shapes).values())
+        for view in self.views.values():
+            view.requires_grad_()
+        self.is_adding = True
+        self.start(num_pieces=1)
+
+    def start(self, num_pieces: int) -> None:
+        """Make ready for a gradient in one or more pieces; of a single one, layers may write their part in place."""
+        was_adding, self.is_adding = self.is_adding, num_pieces > 1
+        if self.is_adding:
+            self.gradients.zero_()
+        if self.is_adding == was_adding:
+            return
+        for view, slot in zip(self.views.values(), self._slots, strict=True):
+            view.grad = None if self.is_adding else slot
 
     def differentiate(self, losses: Tensor) -> None:
-        """Fill `gradients` with each trial's gradient of its own loss; `losses` is [K].
+        """Fill `gradients` with each trial's gradient of its own loss; `losses` is [K]. Pieces are added up.
 
         The trials share no parameters, so the gradient of the sum holds every trial's gradient, exactly.
         A layer that has written its own gradient returns none here.
         """
         leaves = list(self.views.values())
-        for leaf, gradient in zip(leaves, torch.autograd.grad(losses.sum(), leaves, allow_unused=True), strict=True):
-            if gradient is not None:
-                assert leaf.grad is not None
-                leaf.grad.copy_(gradient)
+        gradients = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
+        for slot, gradient in zip(self._slots, gradients, strict=True):
+            if gradient is None:
+                continue
+            if self.is_adding:
+                slot.add_(gradient)
+            else:
+                slot.copy_(gradient)
 
 
 def _named_views(matrix: Tensor, shapes: Mapping[str, ParameterShape]) -> dict[str, Tensor]:

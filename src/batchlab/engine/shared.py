@@ -9,6 +9,11 @@ import multiprocessing
 import numpy as np
 
 
+def share(array: np.ndarray) -> SharedArray | MappedArray:
+    """Return an array as all processes can read it: a memory map is opened by each, anything else is copied once."""
+    return MappedArray(array) if isinstance(array, np.memmap) else SharedArray(array)
+
+
 class SharedArray:
     """A copy of an array in memory that child processes inherit: nothing is left behind when they die.
 
@@ -24,3 +29,15 @@ class SharedArray:
         """Return the shared memory as an array."""
         size = self._dtype.itemsize * math.prod(self._shape)
         return np.frombuffer(memoryview(self._memory)[:size], dtype=self._dtype).reshape(self._shape)
+
+
+class MappedArray:
+    """A memory map of a file, opened anew in every process."""
+
+    def __init__(self, array: np.memmap) -> None:
+        self._path, self._offset = str(array.filename), array.offset
+        self._shape, self._dtype = array.shape, array.dtype
+
+    def array(self) -> np.ndarray:
+        """Return the map; nothing can be written through it."""
+        return np.memmap(self._path, self._dtype, "c", self._offset, self._shape)

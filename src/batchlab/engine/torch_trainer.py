@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from batchlab.core.study import Study
-from batchlab.data.base import Dataset, Examples
+from batchlab.data.base import METRICS, Dataset, Examples
 from batchlab.engine.base import Point
-from batchlab.engine.shared import SharedArray
+from batchlab.engine.shared import MappedArray, SharedArray, share
 from batchlab.errors import SpecError
 from batchlab.models.registry import build_model
 
 if TYPE_CHECKING:
     import torch
 
-    from batchlab.engine.program import Split, TorchProgram
-
-METRICS = ("cross_entropy_error", "classification_error")
+    from batchlab.engine.problem import Split
+    from batchlab.engine.program import TorchProgram
 
 
 class TorchTrainer:
     """Trains the models of a sweep on one dataset. Making one imports no torch: the workers do that."""
 
-    def __init__(self, dataset: Dataset, device: str = "auto", precision: str = "float32") -> None:
-        self._device_name, self._precision = device, precision
-        self._num_classes = dataset.num_classes
+    def __init__(
+        self,
+        dataset: Dataset,
+        device: str = "auto",
+        precision: str = "float32",
+        microbatch_size: int | Literal["auto"] = "auto",
+    ) -> None:
+        self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
+        self._num_classes, self._task, self._image_view = dataset.num_classes, dataset.task, dataset.view
+        self._input_shape, self._metrics = dataset.input_shape, METRICS[dataset.task]
         # Training metrics are measured on as many examples as the validation set has.
         train_part = Examples(
             dataset.train.inputs[: len(dataset.val.labels)], dataset.train.labels[: len(dataset.val.labels)]
@@ -38,18 +44,25 @@ class TorchTrainer:
 
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return `split/metric` for every evaluated split."""
-        return tuple(f"{split}/{metric}" for split in study.evaluation.splits for metric in METRICS)
+        return tuple(f"{split}/{metric}" for split in study.evaluation.splits for metric in self._metrics)
 
     def program(
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
+        from batchlab.engine.problem import Problem
         from batchlab.engine.program import TorchProgram
 
-        train = self._tensors["all"]
-        model = build_model(study.workload.model, train[0].shape[1:], self._num_classes)
-        evaluated = {str(split): self._tensors[split] for split in study.evaluation.splits}
-        program = TorchProgram(model, study, points, train, evaluated, self._precision)
+        problem = Problem(
+            model=build_model(study.workload.model, self._input_shape, self._num_classes),
+            task=self._task,
+            num_classes=self._num_classes,
+            train=self._tensors["all"],
+            evaluated={str(split): self._tensors[split] for split in study.evaluation.splits},
+            device=self._device,
+            image_view=self._image_view,
+        )
+        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size)
         if state is not None:
             program.restore(state)
         return program
@@ -75,17 +88,22 @@ class TorchTrainer:
 
     @cached_property
     def _tensors(self) -> dict[str, Split]:
-        import torch
+        from batchlab.engine.problem import Split
 
         shared = {"all": self._train, **self._splits}
-        return {
-            name: (torch.from_numpy(inputs.array()).to(self._device), torch.from_numpy(labels.array()).to(self._device))
-            for name, (inputs, labels) in shared.items()
-        }
+        return {name: Split(self._tensor(inputs), self._tensor(labels)) for name, (inputs, labels) in shared.items()}
+
+    def _tensor(self, shared: SharedArray | MappedArray) -> torch.Tensor:
+        """Return an array as a tensor; what is memory-mapped stays where it is."""
+        import torch
+
+        tensor = torch.from_numpy(shared.array())
+        return tensor if isinstance(shared, MappedArray) else tensor.to(self._device)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_device", "_tensors")}
 
 
-def _share(examples: Examples) -> tuple[SharedArray, SharedArray]:
-    return SharedArray(examples.inputs), SharedArray(examples.labels)
+def _share(examples: Examples) -> tuple[SharedArray | MappedArray, SharedArray | MappedArray]:
+    inputs = share(examples.inputs)
+    return inputs, inputs if examples.labels is examples.inputs else share(examples.labels)

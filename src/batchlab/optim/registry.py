@@ -58,6 +58,7 @@ BOUNDS = {
     "momentum": Bounds(0, 1),
     "end_learning_rate_factor": Bounds(0),
     "learning_rate_decay_steps": Bounds(0, is_open_below=True),
+    "label_smoothing": Bounds(0, 1),
     "ema_decay": Bounds(0, 1),
     "preconditioner_power": Bounds(0),
 }

@@ -8,10 +8,12 @@ from batchlab.core.space import Range
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Workload
 from batchlab.data import registry as data
+from batchlab.data.base import DatasetFacts
 from batchlab.engine import quadratic
 from batchlab.engine.base import Trainer
 from batchlab.errors import SpecError, unknown_name
-from batchlab.models.registry import check_model
+from batchlab.models import registry as models
+from batchlab.models.registry import check_model, is_packable
 from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
 from batchlab.search.samplers import draw_points
 
@@ -28,7 +30,8 @@ def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     from batchlab.engine.torch_trainer import TorchTrainer
 
     dataset = data.load(sweep.workload.dataset, data_dir)
-    trainer = TorchTrainer(dataset, sweep.engine.device, sweep.engine.precision)
+    engine = sweep.engine
+    trainer = TorchTrainer(dataset, engine.device, engine.precision, engine.microbatch_size or "auto")
     if sweep.engine.device != "auto":
         _ = trainer.device_name  # a device that cannot be used is refused now, before anything is written
     return trainer
@@ -47,6 +50,7 @@ def check_sweep(sweep: Sweep) -> None:
         quadratic.check_workload(sweep.studies()[0])
     else:
         check_model(sweep.workload.model)
+        _check_fit(sweep, facts)
         _check_names(sweep)
     _check_values(sweep)
     if sweep.sweep.sampler == "grid":
@@ -65,6 +69,17 @@ def check_sweep(sweep: Sweep) -> None:
         raise SpecError(f"goal: {unknown_name('metric', metric, measured)} Add its split to `sweep.evaluate.splits`?")
 
 
+def _check_fit(sweep: Sweep, facts: DatasetFacts) -> None:
+    """Check that the model reads what the dataset holds, and trains in packs if it is asked to."""
+    model, pack_size = sweep.workload.model, sweep.engine.pack_size
+    reads_tokens = models.is_language_model(model)
+    if reads_tokens != (facts.task == "language_model"):
+        reads, holds = ("tokens", "images") if reads_tokens else ("images", "tokens")
+        raise SpecError(f"model {model.name} reads {reads}, but dataset {facts.name} holds {holds}: change one.")
+    if pack_size != "auto" and pack_size > 1 and not is_packable(model):
+        raise SpecError(f'engine.pack_size = {pack_size}: trials of {model.name} train one by one; use 1 or "auto".')
+
+
 def _check_names(sweep: Sweep) -> None:
     """Check that every metaparameter that is needed has a value, and no other has."""
     workload, given = sweep.workload, [*sweep.workload.fixed_metaparameters, *sweep.search_space.names]
@@ -72,12 +87,17 @@ def _check_names(sweep: Sweep) -> None:
         *optimizer_entry(workload.optimizer.name).metaparameters,
         *schedule_entry(workload.schedule.name).metaparameters,
     ]
+    possible = [*needed, *_optional_metaparameters(workload)]
     for name in given:
-        if name not in needed:
-            raise SpecError(unknown_name(f"metaparameter of {workload.name}", name, needed))
+        if name not in possible:
+            raise SpecError(unknown_name(f"metaparameter of {workload.name}", name, possible))
     for name in needed:
         if name not in given:
             raise SpecError(f"metaparameter `{name}` of {workload.name} has no value: add it to [search_space].")
+
+
+def _optional_metaparameters(workload: Workload) -> list[str]:
+    return ["label_smoothing"] if data.facts(workload.dataset).task == "classification" else []
 
 
 def _check_values(sweep: Sweep) -> None:
