@@ -1,17 +1,41 @@
-"""batchlab workloads: the built-in studies and their data."""
+"""batchlab workloads: what can be run by name, and its data."""
 
 from __future__ import annotations
 
 import json
 
+import pytest
 
-def test_every_built_in_study_is_listed_with_its_facts(call):
-    rows = json.loads(call("workloads", "--json").out)
+from batchlab.catalogue.paper import paper_names
 
-    assert [row["study"] for row in rows] == ["digits", "fashion-cnn", "mnist-cnn", "mnist-fc", "nqm"]
+BUILTIN = ["digits", "fashion-cnn", "mnist-cnn", "mnist-fc", "nqm"]
+
+
+@pytest.fixture
+def list_all(call):
+    def listed(*options):
+        return json.loads(call("workloads", "--json", *options).out)
+
+    return listed
+
+
+@pytest.fixture
+def states(list_all):
+    def of(*options):
+        return {row["study"]: row["data"] for row in list_all(*options)}
+
+    return of
+
+
+def test_everything_is_listed_with_its_facts(list_all):
+    rows = list_all()
+
+    assert [row["study"] for row in rows if row["source"] == "builtin"] == BUILTIN
+    assert [row["name"] for row in rows if row["source"] == "paper"] == paper_names()
+    assert [row["name"] for row in rows if row["source"] == "small"] == [f"small/{name}" for name in paper_names()]
     for row in rows:
-        assert set(row) == {"name", "study", "goal", "batch_sizes", "trials", "source", "data"}
-        assert row["source"] == "builtin"
+        keys = {"name", "study", "goal", "batch_sizes", "trials", "source", "search_space", "data", "place"}
+        assert set(row) == keys
     assert rows[0] == {
         "name": "digits/fc_128/nesterov_momentum",
         "study": "digits",
@@ -19,14 +43,36 @@ def test_every_built_in_study_is_listed_with_its_facts(call):
         "batch_sizes": [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1297],
         "trials": 32,
         "source": "builtin",
+        "search_space": "ours",
         "data": "present",
+        "place": "",
     }
 
 
-def test_files_that_are_not_here_can_be_fetched(call):
-    states = {row["study"]: row["data"] for row in json.loads(call("workloads", "--json").out)}
+@pytest.mark.parametrize(("source", "number"), [("builtin", 5), ("paper", 35), ("small", 35)])
+def test_one_source_can_be_listed_alone(list_all, source, number):
+    rows = list_all("--source", source)
 
-    assert states == {
+    assert len(rows) == number
+    assert {row["source"] for row in rows} == {source}
+
+
+def test_an_unknown_source_is_refused(call):
+    assert call("workloads", "--source", "papers").code == 2
+
+
+def test_a_workload_of_the_paper_is_told_with_what_to_run_and_to_get(list_all):
+    rows = {row["name"]: row for row in list_all("--source", "paper")}
+    row = rows["imagenet/resnet_50/nesterov_momentum"]
+
+    assert (row["study"], row["search_space"]) == ("paper:imagenet/resnet_50/nesterov_momentum", "published")
+    assert (row["trials"], row["goal"], row["data"]) == (100, "val/classification_error < 0.25", "missing")
+    assert "ILSVRC2012_img_train.tar" in row["place"]
+    assert "mnist/train-images-idx3-ubyte.gz" in rows["mnist/fc_1024/sgd"]["place"]
+
+
+def test_files_that_are_not_here_can_be_fetched(states):
+    assert states("--source", "builtin") == {
         "digits": "present",
         "fashion-cnn": "fetchable",
         "mnist-cnn": "fetchable",
@@ -35,23 +81,28 @@ def test_files_that_are_not_here_can_be_fetched(call):
     }
 
 
-def test_files_that_are_here_are_present(call, shared_data):
-    states = {row["study"]: row["data"] for row in json.loads(call("workloads", "--data", shared_data, "--json").out)}
-
-    assert set(states.values()) == {"present"}
+def test_files_that_are_here_are_present(states, shared_data):
+    assert set(states("--source", "builtin", "--data", shared_data).values()) == {"present"}
 
 
-def test_a_file_of_the_wrong_size_is_as_good_as_none(call, tmp_path):
+def test_a_file_of_the_wrong_size_is_as_good_as_none(states, tmp_path):
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist" / "train-images-idx3-ubyte.gz").write_bytes(b"truncated")
-    states = {row["study"]: row["data"] for row in json.loads(call("workloads", "--data", tmp_path, "--json").out)}
+    found = states("--data", tmp_path)
 
-    assert (states["mnist-fc"], states["mnist-cnn"], states["fashion-cnn"]) == ("missing", "missing", "fetchable")
+    assert (found["mnist-fc"], found["mnist-cnn"], found["fashion-cnn"]) == ("missing", "missing", "fetchable")
 
 
 def test_the_table_shows_one_line_for_each(call):
-    answer = call("workloads")
+    answer = call("workloads", "--source", "builtin")
 
     assert (answer.code, answer.err) == (0, "")
-    assert len(answer.out.splitlines()) == 6
-    assert "1 to 4096 (7)" in answer.out.splitlines()[-1]
+    assert [line.split(": ")[0].split()[-1] for line in answer.out.splitlines()[3:8]] == BUILTIN
+    assert "1 to 4096 (7)" in answer.out.splitlines()[7]
+
+
+def test_the_table_tells_what_to_get_for_missing_data(call):
+    lines = call("workloads", "--source", "paper").out.splitlines()
+
+    assert len([line for line in lines if " paper:" in line]) == 35
+    assert len([line for line in lines if line.split()[:1] == ["imagenet"]]) == 1

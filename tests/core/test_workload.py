@@ -32,6 +32,23 @@ def test_a_workload_is_named_by_its_three_parts():
     assert workload.name == "mnist_subsets/mnist_6875/fc_128/sgd"
 
 
+def test_a_workload_with_an_alias_goes_by_it():
+    workload = Workload.model_validate({**PLAIN, "alias": "group/digits_half/fc_128/sgd"})
+
+    assert workload.name == workload.plain()["alias"] == "group/digits_half/fc_128/sgd"
+
+
+def test_a_workload_without_an_alias_is_stored_as_ever():
+    """Stored specs and the keys of measured pack sizes stay as they are."""
+    assert "alias" not in Workload.model_validate(PLAIN).plain()
+
+
+@pytest.mark.parametrize("alias", ["", "digits", "digits/fc_128", "../fc_128/sgd", "digits//sgd", "/digits/fc_128/sgd"])
+def test_an_alias_is_written_like_a_name(alias):
+    with pytest.raises(SpecError, match="^spec.toml: `alias` = "):
+        Workload.parse({**PLAIN, "alias": alias}, "spec.toml")
+
+
 def test_the_schedule_is_constant_where_none_is_given():
     assert Workload.model_validate(PLAIN).schedule.name == "constant"
 

@@ -157,3 +157,102 @@ def test_what_the_registries_refuse_is_told_with_the_file(write_spec):
 
     with pytest.raises(SpecError, match=f'^{path}: Unknown model "fc_one"'):
         load_sweep(path)
+
+
+EXTENDS = """
+extends = "paper:cifar_10/resnet_8/nesterov_momentum"
+name = "mine"
+
+[sweep]
+trials = 7
+evaluate = {every = 50}
+
+[search_space]
+learning_rate = {values = [0.1, 0.2]}
+"""
+
+
+@pytest.mark.parametrize("reference", ["paper:mnist/fc_1024/sgd", "small:mnist/fc_1024/sgd"])
+def test_a_workload_of_the_catalogue_is_loaded_by_name(reference):
+    sweep = load_sweep(reference, ["sweep.trials=3", "sweep.max_attempts=9"])
+
+    assert sweep.name == reference.replace(":", "-").replace("/", "--")
+    assert (sweep.sweep.trials, sweep.sweep.attempts) == (3, 9)
+
+
+def test_a_spec_extends_another_key_by_key(write_spec):
+    sweep = load_sweep(write_spec(EXTENDS))
+    base = load_sweep("paper:cifar_10/resnet_8/nesterov_momentum")
+
+    assert (sweep.name, sweep.sweep.trials, sweep.sweep.evaluate.every) == ("mine", 7, 50)
+    assert sweep.search_space["learning_rate"].values == (0.1, 0.2)
+    assert sweep.search_space["momentum"] == base.search_space["momentum"]
+    assert sweep.sweep.batch_sizes == base.sweep.batch_sizes
+    assert sweep.sweep.goal == base.sweep.goal
+    assert sweep.workload == base.workload
+
+
+def test_what_a_key_holds_is_replaced_as_a_whole(write_spec):
+    """The base's `splits` do not stay behind in an `evaluate` of one's own."""
+    assert load_sweep(write_spec(EXTENDS)).sweep.evaluate.splits == ("val",)
+
+
+def test_what_was_extended_is_no_part_of_the_sweep(write_spec):
+    assert "extends" not in load_sweep(write_spec(EXTENDS)).plain()
+
+
+def test_a_setting_is_on_top_of_what_is_extended(write_spec):
+    assert load_sweep(write_spec(EXTENDS), ["sweep.trials=2"]).sweep.trials == 2
+
+
+def test_a_built_in_study_can_be_extended(write_spec):
+    sweep = load_sweep(write_spec('extends = "digits"\nname = "few"\n[sweep]\ntrials = 2'))
+
+    assert (sweep.sweep.trials, sweep.workload.name) == (2, "digits/fc_128/nesterov_momentum")
+
+
+def test_another_optimizer_leaves_a_metaparameter_that_must_go(write_spec):
+    text = 'extends = "digits"\nname = "sgd"\n[workload]\noptimizer = "sgd"'
+
+    with pytest.raises(SpecError, match='Unknown metaparameter of digits/fc_128/sgd "momentum"'):
+        load_sweep(write_spec(text))
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ('"digit"', '`extends`: Unknown study "digit". Did you mean "digits"?'),
+        ('"paper:cifar_10/resnet_8/sdg"', '`extends`: Unknown paper workload "cifar_10/resnet_8/sdg". Did you mean'),
+        ('"other.toml"', '`extends`: Unknown study "other.toml".'),
+        ("3", '`extends`: Unknown study "3".'),
+    ],
+)
+def test_what_cannot_be_extended_is_refused_with_the_file(write_spec, base, message):
+    path = write_spec(f"extends = {base}")
+
+    with pytest.raises(SpecError) as caught:
+        load_sweep(path)
+
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_a_bare_name_of_the_paper_is_refused_with_the_way_out():
+    with pytest.raises(SpecError, match="give paper:mnist/fc_1024/sgd or small:mnist/fc_1024/sgd"):
+        load_sweep("mnist/fc_1024/sgd")
+
+
+ALIASED = "small:mnist/fc_1024/sgd"
+
+
+@pytest.mark.parametrize("setting", ["workload.model=fc_64", "workload.dataset.name=fashion_mnist"])
+def test_an_alias_does_not_pass_to_another_workload(setting):
+    with pytest.raises(SpecError, match="stands for .*: set workload.alias too"):
+        load_sweep(ALIASED, [setting])
+
+    assert load_sweep(ALIASED, [setting, "workload.alias=my/own/name"]).workload.name == "my/own/name"
+
+
+def test_an_alias_stays_where_only_options_change():
+    sweep = load_sweep(ALIASED, ["workload.dataset.train_examples=500"])
+
+    assert sweep.workload.name == "small/mnist/fc_1024/sgd"

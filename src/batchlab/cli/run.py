@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    spec: Annotated[str, typer.Argument(help="A spec file, or a built-in study: see `batchlab workloads`.")],
+    spec: Annotated[str, typer.Argument(help="A spec file, or a name that `batchlab workloads` lists.")],
     lab: LabOption = DEFAULT_LAB,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one for each core.")] = None,
     data: DataOption = None,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, model_serializer, model_validator
+from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from batchlab.core.value import Value
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){2,}$"
 
 
 class Named(Value):
@@ -45,11 +47,13 @@ class Workload(Value):
     model: Named
     optimizer: Named
     schedule: Named = Named(name="constant")
+    alias: Annotated[str, Field(pattern=_NAME, max_length=200)] | None = None
+    """The name it goes by where dataset/model/optimizer would be taken for another workload's."""
 
     @property
     def name(self) -> str:
-        """The name used everywhere: `digits/fc_128/nesterov_momentum`."""
-        return f"{self.dataset.name}/{self.model.name}/{self.optimizer.name}"
+        """The name used everywhere: `digits/fc_128/nesterov_momentum`, or the alias where there is one."""
+        return self.alias or f"{self.dataset.name}/{self.model.name}/{self.optimizer.name}"
 
     @property
     def fixed_metaparameters(self) -> dict[str, float]:

@@ -11,6 +11,7 @@ from types import FrameType
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
+from batchlab.engine.calibrate import can_pack
 from batchlab.errors import Interrupted, SpecError, unknown_name
 from batchlab.search import calibration
 from batchlab.search.calibration import Calibration
@@ -140,6 +141,8 @@ class _Runner:
             run.choose_pack_size(wanted)
         elif is_quadratic(run.study.workload):
             run.choose_pack_size(run.study.trials)
+        elif not can_pack(self._trainer, run.study):
+            run.choose_pack_size(1)
         elif remembered:
             run.choose_pack_size(remembered.pack_size)
 

@@ -1,14 +1,18 @@
-"""Spec files: TOML by path, or a built-in study by name, with values set from the command line."""
+"""Specs: TOML by path, a built-in study or a workload of the catalogue by name, with values set on top."""
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from batchlab.catalogue.paper import paper_names
+from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
+from batchlab.core.workload import Named, Workload
 from batchlab.errors import SpecError, unknown_name
 from batchlab.search.trainers import check_sweep
 
@@ -20,32 +24,82 @@ def builtin_names() -> list[str]:
 
 
 def load_sweep(spec: str, settings: Sequence[str] = ()) -> Sweep:
-    """Return the checked sweep of a spec file or built-in study; `settings` are lines `sweep.trials=8`."""
-    text, source = _read(spec)
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{source}: not valid TOML: {error}.") from None
+    """Return the checked sweep of a spec file, a built-in study, `paper:NAME` or `small:NAME`.
+
+    `settings` are lines like `sweep.trials=8`.
+    """
+    layers, source = _read(spec)
+    data = _merged(layers)
     for setting in settings:
         _apply(data, setting)
     sweep = Sweep.parse(data, source)
     try:
+        _check_alias(sweep.workload, layers[0])
         check_sweep(sweep)
     except SpecError as error:
         raise SpecError(f"{source}: {error}") from None
     return sweep
 
 
-def _read(spec: str) -> tuple[str, str]:
+def _read(spec: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the spec's layers, what it extends first, and the name of its source."""
+    if is_reference(spec):
+        return [resolve(spec)], spec
+    text, source = _read_text(spec)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{source}: not valid TOML: {error}.") from None
+    base = data.pop("extends", None)
+    return [*([] if base is None else _read_base(base, source)), data], source
+
+
+def _read_base(base: Any, source: str) -> list[dict[str, Any]]:
+    """Return the layers of what a spec extends: a built-in study or a workload of the catalogue, never a file."""
+    if not isinstance(base, str) or not (is_reference(base) or base in builtin_names()):
+        known = [*builtin_names(), "paper:NAME", "small:NAME"]
+        raise SpecError(f"{source}: `extends`: {unknown_name('study', str(base), known)}")
+    try:
+        return _read(base)[0]
+    except SpecError as error:
+        raise SpecError(f"{source}: `extends`: {error}") from None
+
+
+def _read_text(spec: str) -> tuple[str, str]:
     if spec in builtin_names():
         return (resources.files("batchlab") / "studies" / f"{spec}.toml").read_text(), f"{spec}.toml"
     path = Path(spec)
     try:
         return path.read_text(), str(path)
     except (FileNotFoundError, IsADirectoryError):
+        if spec in paper_names():
+            raise SpecError(f"{spec} is a workload of the paper: give paper:{spec} or small:{spec}.") from None
         raise SpecError(unknown_name("spec file or built-in study", spec, builtin_names())) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: cannot be read: {error}.") from None
+
+
+def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the layers as one spec: a later one wins, key by key in each table; what a key holds is never mixed."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            old = merged.get(key)
+            merged[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+    return copy.deepcopy(merged)
+
+
+def _check_alias(workload: Workload, base: dict[str, Any]) -> None:
+    """Raise SpecError where the alias of what was extended would name another workload."""
+    begun = base.get("workload", {})
+    if workload.alias is None or workload.alias != begun.get("alias"):
+        return
+    for part in ("dataset", "model", "optimizer"):
+        meant, named = Named.model_validate(begun[part]).name, getattr(workload, part).name
+        if named != meant:
+            raise SpecError(
+                f"workload.alias = {workload.alias} stands for {part} {meant}, not {named}: set workload.alias too."
+            )
 
 
 def _apply(data: dict[str, Any], setting: str) -> None:
