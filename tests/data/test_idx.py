@@ -42,7 +42,7 @@ def test_labels_are_read_as_int64(content):
         (IMAGES[:-1], r"11 bytes follow the header, its sizes \[2, 2, 3\] need 12"),
         (IMAGES + b"\x00", r"13 bytes follow the header, its sizes \[2, 2, 3\] need 12"),
         (IMAGES[:4] + b"\xff" * 12 + IMAGES[16:], "12 bytes follow the header"),
-        (gzip.compress(IMAGES[:-1]), "11 bytes follow the header"),
+        (gzip.compress(IMAGES[:-1], mtime=0), "11 bytes follow the header"),
     ],
     ids=["empty", "labels", "floats", "text", "cut header", "short", "long", "huge sizes", "short in gzip"],
 )
