@@ -1,17 +1,16 @@
-"""The LSTM against a slow, obvious version, and what a language model must not do: look ahead."""
+"""The LSTM against a slow, obvious version, and its parameters."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from batchlab.core.workload import Named
-from batchlab.data.base import PADDING, START
+from batchlab.data.base import START
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.base import initial_parameters, num_parameters
 from batchlab.models.lstm import Lstm
@@ -74,58 +73,6 @@ def test_gradients_equal_those_of_the_obvious_version():
 
     expected = torch.cat([values.grad.flatten() for values in row.values()])
     torch.testing.assert_close(matrix.gradients[0], expected, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("place", range(TOKENS))
-def test_a_token_changes_only_what_comes_after_it(place):
-    model, tokens = small(), sentences()
-    views, other = parameters_of(model).views, tokens.clone()
-    other[:, :, place] = (tokens[:, :, place] - 1) % (VOCABULARY - 2) + 2
-
-    before, after = model.logits(views, tokens), model.logits(views, other)
-
-    torch.testing.assert_close(before[:, :, : place + 1], after[:, :, : place + 1], rtol=1e-12, atol=1e-12)
-    assert all(bool((before[:, :, later] != after[:, :, later]).any()) for later in range(place + 1, TOKENS))
-
-
-def test_padding_changes_nothing_of_the_sentence():
-    model, short = small(), sentences(num_tokens=4)
-    views = parameters_of(model).views
-    padded = F.pad(short, (0, 3), value=PADDING)
-
-    expected, found = model.logits(views, short), model.logits(views, padded)
-
-    torch.testing.assert_close(found[:, :, :4], expected, rtol=1e-12, atol=1e-12)
-
-
-def test_a_sentence_may_be_longer_than_the_training_examples():
-    model, long = small(), sentences(num_tokens=5 * TOKENS)
-    views = parameters_of(model).views
-
-    logits = model.logits(views, long)
-
-    assert logits.shape == (1, 3, 5 * TOKENS, VOCABULARY)
-    torch.testing.assert_close(logits[:, :, :TOKENS], model.logits(views, long[:, :, :TOKENS]), rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int64])
-def test_tokens_may_be_kept_in_any_whole_number_type(dtype):
-    model, tokens = small(), sentences()
-    views = parameters_of(model).views
-
-    assert torch.equal(model.logits(views, tokens), model.logits(views, tokens.to(dtype)))
-
-
-def test_bfloat16_logits_are_close():
-    model, tokens = small(), sentences()
-    views = parameters_of(model, dtype=torch.float32).views
-
-    exact = model.logits(views, tokens)
-    with torch.autocast("cpu", torch.bfloat16):
-        rounded = model.logits(views, tokens)
-
-    assert rounded.dtype == torch.bfloat16
-    assert (rounded - exact).norm() < 0.05 * exact.norm()
 
 
 def test_evaluation_gives_the_logits_of_training():

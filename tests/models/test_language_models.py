@@ -1,0 +1,87 @@
+"""What every language model must do, and must not: look ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from batchlab.data.base import PADDING
+from batchlab.engine.parameters import ParameterMatrix
+from batchlab.models.base import Model, initial_parameters, num_parameters
+from batchlab.models.lstm import Lstm
+from batchlab.models.transformer import Transformer
+
+TOKENS, VOCABULARY = 7, 11
+
+
+@pytest.fixture(params=["transformer", "lstm"])
+def model(request) -> Model:
+    if request.param == "lstm":
+        return Lstm(TOKENS, VOCABULARY, embedding=5, hidden=6, projection=3)
+    return Transformer(TOKENS, VOCABULARY, layers=2, width=8, feed_forward=12, heads=2)
+
+
+def parameters_of(model: Model, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
+    """Return one trial's parameters; the noise keeps biases and scales off the values that hide a mistake."""
+    random = np.random.default_rng(0)
+    row = initial_parameters(model, random) + 0.3 * random.standard_normal(num_parameters(model))
+    return ParameterMatrix(torch.from_numpy(row).to(dtype).unsqueeze(0), model.shapes)
+
+
+def sentences(count: int = 3, num_tokens: int = TOKENS) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(1).integers(2, VOCABULARY, (1, count, num_tokens), np.int32))
+
+
+@pytest.mark.parametrize("place", range(TOKENS))
+def test_a_token_changes_only_what_comes_after_it(model, place):
+    tokens = sentences()
+    views, other = parameters_of(model).views, tokens.clone()
+    other[:, :, place] = (tokens[:, :, place] - 1) % (VOCABULARY - 2) + 2
+
+    before, after = model.logits(views, tokens), model.logits(views, other)
+
+    torch.testing.assert_close(before[:, :, : place + 1], after[:, :, : place + 1], rtol=1e-12, atol=1e-12)
+    assert all(bool((before[:, :, later] != after[:, :, later]).any()) for later in range(place + 1, TOKENS))
+
+
+def test_padding_changes_nothing_of_the_sentence(model):
+    short = sentences(num_tokens=4)
+    views = parameters_of(model).views
+    padded = F.pad(short, (0, 3), value=PADDING)
+
+    expected, found = model.logits(views, short), model.logits(views, padded)
+
+    torch.testing.assert_close(found[:, :, :4], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_sentence_may_be_longer_than_the_training_examples(model):
+    long = sentences(num_tokens=5 * TOKENS)
+    views = parameters_of(model).views
+
+    logits = model.logits(views, long)
+
+    assert logits.shape == (1, 3, 5 * TOKENS, VOCABULARY)
+    torch.testing.assert_close(logits[:, :, :TOKENS], model.logits(views, long[:, :, :TOKENS]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int64])
+def test_tokens_may_be_kept_in_any_whole_number_type(model, dtype):
+    tokens = sentences()
+    views = parameters_of(model).views
+
+    assert torch.equal(model.logits(views, tokens), model.logits(views, tokens.to(dtype)))
+
+
+def test_bfloat16_logits_are_close(model):
+    tokens = sentences()
+    views = parameters_of(model, dtype=torch.float32).views
+
+    exact = model.logits(views, tokens)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = model.logits(views, tokens)
+
+    assert rounded.dtype == torch.bfloat16
+    assert (rounded - exact).norm() < 0.05 * exact.norm()
