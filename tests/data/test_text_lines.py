@@ -36,7 +36,11 @@ def test_every_byte_that_is_read_is_told(tmp_path):
         ("text", b"", "text is empty"),
         ("text.gz", gzip.compress(b"", mtime=0), "text.gz is empty"),
         ("text", b"good\nb\xffd\n", "text, line 2: byte 1 is not valid UTF-8"),
-        ("text.gz", gzip.compress(bytes(range(97, 123)) * 99, mtime=0)[:-9], "text.gz: the gzip file is truncated or damaged"),
+        (
+            "text.gz",
+            gzip.compress(bytes(range(97, 123)) * 99, mtime=0)[:-9],
+            "text.gz: the gzip file is truncated or damaged",
+        ),
         ("text.gz", b"no gzip", "text.gz: the gzip file is truncated or damaged"),
     ],
 )
