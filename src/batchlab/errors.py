@@ -65,8 +65,12 @@ class Interrupted(BatchlabError):
     exit_code = 75
 
 
+MOST_NAMES = 20
+"""Of more known names, an error lists only the closest."""
+
+
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Return the sentence for a name that is not known: the closest one if there is one, then all.
+    """Return the sentence for a name that is not known: the closest one if there is one, then all (of many, a few).
 
     >>> unknown_name("optimizer", "sdg", ["sgd", "momentum"])
     'Unknown optimizer "sdg". Did you mean "sgd"? Known: momentum, sgd.'
@@ -74,4 +78,6 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     hint = f' Did you mean "{close[0]}"?' if close else ""
-    return f'Unknown {kind} "{name}".{hint} Known: {", ".join(known)}.'
+    shown = known if len(known) <= MOST_NAMES else difflib.get_close_matches(name, known, n=5, cutoff=0)
+    more = f" and {len(known) - len(shown)} more" if len(shown) < len(known) else ""
+    return f'Unknown {kind} "{name}".{hint} Known: {", ".join(shown)}{more}.'

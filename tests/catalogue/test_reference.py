@@ -43,3 +43,13 @@ def test_what_is_not_known_is_refused(reference, message):
         resolve(reference)
 
     assert message in str(caught.value)
+
+
+def test_an_unknown_name_is_answered_with_the_closest_of_many():
+    with pytest.raises(SpecError) as caught:
+        resolve("paper:mnist/simple_cn_base/sgd")
+
+    message = str(caught.value)
+    assert 'Did you mean "mnist/simple_cnn_base/sgd"?' in message
+    assert message.endswith("and 30 more.")
+    assert len(message) < 400
