@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from batchlab.core.tokens import END
 from batchlab.data import common_crawl, token_cache, vocabulary
-from batchlab.data.base import END, Dataset
+from batchlab.data.base import Dataset
 from batchlab.data.files import Source
 from batchlab.errors import DataError
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from batchlab.core.tokens import END, PADDING
 from batchlab.data import lm1b, token_cache, vocabulary
-from batchlab.data.base import END, PADDING, Dataset
+from batchlab.data.base import Dataset
 from batchlab.data.files import Source
 from batchlab.errors import DataError
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batchlab.data.base import PADDING, Examples
+from batchlab.core.tokens import PADDING
+from batchlab.data.base import Examples
 from batchlab.data.files import Source
 from batchlab.data.tiny_shakespeare import TINY_SHAKESPEARE, load
 from batchlab.errors import DataError

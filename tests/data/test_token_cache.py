@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from batchlab.core.tokens import END, PADDING
 from batchlab.data import token_cache
-from batchlab.data.base import END, PADDING
 from batchlab.data.token_cache import load_or_make, piece_rows, sentence_rows, token_dtype, whole_sentence_rows
 from batchlab.data.vocabulary import train_vocabulary
 from batchlab.errors import DataError

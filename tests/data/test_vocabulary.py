@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batchlab.core.tokens import END, PADDING, START
 from batchlab.data import vocabulary
-from batchlab.data.base import END, PADDING, START
 from batchlab.data.vocabulary import SMALLEST_SIZE, decode, encode, fingerprint, load_or_train, train_vocabulary
 from batchlab.errors import DataError
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from batchlab.core.tokens import END, PADDING
 from batchlab.data import token_cache, vocabulary, wikitext_2
-from batchlab.data.base import END, PADDING
 from batchlab.data.files import Source
 from batchlab.data.wikitext_2 import WIKITEXT_2
 from batchlab.errors import DataError

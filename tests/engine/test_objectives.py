@@ -9,7 +9,8 @@ import pytest
 import torch
 from sklearn.metrics import average_precision_score
 
-from batchlab.data.base import METRICS, PADDING
+from batchlab.core.tokens import PADDING
+from batchlab.data.base import METRICS
 from batchlab.engine.objectives import OBJECTIVES, smoothed_cross_entropies
 
 

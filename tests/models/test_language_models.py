@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.data.base import PADDING
+from batchlab.core.tokens import PADDING
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.base import Model, initial_parameters, num_parameters
 from batchlab.models.lstm import Lstm

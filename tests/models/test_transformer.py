@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from batchlab.core.tokens import START
 from batchlab.core.workload import Named
-from batchlab.data.base import START
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.base import initial_parameters, num_parameters
 from batchlab.models.registry import build_model

@@ -26,9 +26,6 @@ METRICS: dict[Task, tuple[str, ...]] = {
 }
 """The metrics of each task, without their split."""
 
-PADDING, START, END = 0, 1, 2
-"""Tokens with a meaning of their own: what fills a short sentence up, stands before its first token, and ends it."""
-
 _INPUT_KINDS = (np.float32, np.uint8, np.uint16, np.int32)
 
 

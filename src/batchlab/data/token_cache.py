@@ -12,7 +12,8 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from batchlab.data.base import PADDING, Examples
+from batchlab.core.tokens import PADDING
+from batchlab.data.base import Examples
 from batchlab.data.vocabulary import encode
 from batchlab.errors import DataError
 from batchlab.files import make_folder, whole_file

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batchlab.data.base import END, PADDING, START
+from batchlab.core.tokens import END, PADDING, START
 from batchlab.data.cache_key import Origin, kept_path
 from batchlab.errors import DataError
 from batchlab.files import write_file

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from batchlab.data.base import PADDING
+from batchlab.core.tokens import PADDING
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem, Split
 from batchlab.models.averages import RunningAverages

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.data.base import PADDING, Task
+from batchlab.core.tokens import PADDING
+from batchlab.data.base import Task
 
 
 class Scores(Protocol):

@@ -7,6 +7,7 @@ K trials, B examples, C classes or channels, T tokens, I inputs and O outputs of
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -71,18 +72,26 @@ class Model(Protocol):
         ...
 
 
-class SingleTrialModel:
+class PlainModel:
+    """What a model has that drops no units and normalises no layer."""
+
+    dropout = 0.0
+    normalised: Mapping[str, int] = {}
+
+    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
+        """Return an empty mask: nothing is dropped."""
+        return np.empty((batch_size, 0), np.float32)
+
+
+class SingleTrialModel(PlainModel, ABC):
     """A model that trains one trial at a time, written as a function of one trial's parameters.
 
     Packs of models this large gain nothing: the products of one trial keep a core busy.
     """
 
-    dropout = 0.0
-    normalised: Mapping[str, int] = {}
-
+    @abstractmethod
     def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
         """Return the logits [B, ...] of one trial for inputs [B, ...]."""
-        raise NotImplementedError
 
     def logits(
         self,
@@ -94,10 +103,6 @@ class SingleTrialModel:
         """Return [1, B, ...]."""
         single = {name: values.squeeze(0) for name, values in parameters.items()}
         return self.forward(single, inputs.squeeze(0), averages).unsqueeze(0)
-
-    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
-        """Return an empty mask: nothing is dropped."""
-        return np.empty((batch_size, 0), np.float32)
 
 
 def num_parameters(model: Model) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
 from torch import Tensor
 
 from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape
+from batchlab.models.base import Parameters, ParameterShape, PlainModel
 from batchlab.models.layers import linear
 
 
@@ -22,11 +21,8 @@ def dense_shapes(name: str, num_inputs: int, num_outputs: int) -> dict[str, Para
     }
 
 
-class FullyConnected:
+class FullyConnected(PlainModel):
     """ReLU layers of the given widths on the flattened input, then a softmax output layer."""
-
-    dropout = 0.0
-    normalised: Mapping[str, int] = {}
 
     def __init__(self, widths: Sequence[int], input_shape: Sequence[int], num_classes: int) -> None:
         sizes = [math.prod(input_shape), *widths, num_classes]
@@ -50,7 +46,3 @@ class FullyConnected:
             if layer < self.num_layers - 1:
                 values = values.relu_()
         return values
-
-    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
-        """Return an empty mask: nothing is dropped."""
-        return np.empty((batch_size, 0), np.float32)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from torch import Tensor
 
 from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape
+from batchlab.models.base import Parameters, ParameterShape, PlainModel
+from batchlab.models.convolution import conv_shapes, count_multiplications
 from batchlab.models.fully_connected import dense_shapes
 from batchlab.models.layers import conv2d, linear, max_pool
 
 KERNEL = 5
 
 
-class SimpleCnn:
+class SimpleCnn(PlainModel):
     """Convolutions with `filters` filters ("same" padding, ReLU, pooling), then `hidden` units.
 
     Dropout on the hidden layer is off by default: the paper's use of it could not be confirmed.
     """
-
-    normalised: Mapping[str, int] = {}
 
     def __init__(
         self,
@@ -34,15 +33,13 @@ class SimpleCnn:
         channels, height, width = input_shape
         self.hidden, self.dropout = hidden, dropout
         self.shapes: dict[str, ParameterShape] = {
-            **_conv_shapes("conv_0", channels, filters[0]),
-            **_conv_shapes("conv_1", filters[0], filters[1]),
+            **conv_shapes("conv_0", KERNEL, channels, filters[0]),
+            **conv_shapes("conv_1", KERNEL, filters[0], filters[1]),
             **dense_shapes("dense_0", filters[1] * (height // 4) * (width // 4), hidden),
             **dense_shapes("dense_1", hidden, num_classes),
         }
         pixels = {"conv_0": height * width, "conv_1": (height // 2) * (width // 2)}
-        self.multiplications = sum(
-            shape.size * pixels.get(name.partition(".")[0], 1) for name, shape in self.shapes.items()
-        )
+        self.multiplications = count_multiplications(self.shapes, pixels)
 
     def logits(
         self,
@@ -65,13 +62,3 @@ class SimpleCnn:
         """Return the hidden layer's mask [B, hidden], scaled so that its mean is 1."""
         keep = 1 - self.dropout
         return (noise.random((batch_size, self.hidden), np.float32) < keep).astype(np.float32) / np.float32(keep)
-
-
-def _conv_shapes(name: str, num_inputs: int, num_outputs: int) -> dict[str, ParameterShape]:
-    area = KERNEL * KERNEL
-    return {
-        f"{name}.weight": ParameterShape(
-            (num_outputs, KERNEL, KERNEL, num_inputs), area * num_inputs, area * num_outputs
-        ),
-        f"{name}.bias": ParameterShape((num_outputs,)),
-    }

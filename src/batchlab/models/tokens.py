@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
-START = 1
-"""The token that stands before the first one of every sentence, as in `batchlab.data.base`."""
+from batchlab.core.tokens import START
 
 
 def tokens_before(inputs: Tensor) -> Tensor:
