@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
 
 from batchlab.core.tokens import PADDING
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import Model, initial_parameters, num_parameters
+from batchlab.models.base import Model
 from batchlab.models.lstm import Lstm
 from batchlab.models.transformer import Transformer
 
@@ -24,19 +21,8 @@ def model(request) -> Model:
     return Transformer(TOKENS, VOCABULARY, layers=2, width=8, feed_forward=12, heads=2)
 
 
-def parameters_of(model: Model, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
-    """Return one trial's parameters; the noise keeps biases and scales off the values that hide a mistake."""
-    random = np.random.default_rng(0)
-    row = initial_parameters(model, random) + 0.3 * random.standard_normal(num_parameters(model))
-    return ParameterMatrix(torch.from_numpy(row).to(dtype).unsqueeze(0), model.shapes)
-
-
-def sentences(count: int = 3, num_tokens: int = TOKENS) -> Tensor:
-    return torch.from_numpy(np.random.default_rng(1).integers(2, VOCABULARY, (1, count, num_tokens), np.int32))
-
-
 @pytest.mark.parametrize("place", range(TOKENS))
-def test_a_token_changes_only_what_comes_after_it(model, place):
+def test_a_token_changes_only_what_comes_after_it(model, place, parameters_of, sentences):
     tokens = sentences()
     views, other = parameters_of(model).views, tokens.clone()
     other[:, :, place] = (tokens[:, :, place] - 1) % (VOCABULARY - 2) + 2
@@ -47,7 +33,7 @@ def test_a_token_changes_only_what_comes_after_it(model, place):
     assert all(bool((before[:, :, later] != after[:, :, later]).any()) for later in range(place + 1, TOKENS))
 
 
-def test_padding_changes_nothing_of_the_sentence(model):
+def test_padding_changes_nothing_of_the_sentence(model, parameters_of, sentences):
     short = sentences(num_tokens=4)
     views = parameters_of(model).views
     padded = F.pad(short, (0, 3), value=PADDING)
@@ -57,7 +43,7 @@ def test_padding_changes_nothing_of_the_sentence(model):
     torch.testing.assert_close(found[:, :, :4], expected, rtol=1e-12, atol=1e-12)
 
 
-def test_a_sentence_may_be_longer_than_the_training_examples(model):
+def test_a_sentence_may_be_longer_than_the_training_examples(model, parameters_of, sentences):
     long = sentences(num_tokens=5 * TOKENS)
     views = parameters_of(model).views
 
@@ -68,14 +54,14 @@ def test_a_sentence_may_be_longer_than_the_training_examples(model):
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.uint16, torch.int64])
-def test_tokens_may_be_kept_in_any_whole_number_type(model, dtype):
+def test_tokens_may_be_kept_in_any_whole_number_type(model, dtype, parameters_of, sentences):
     tokens = sentences()
     views = parameters_of(model).views
 
     assert torch.equal(model.logits(views, tokens), model.logits(views, tokens.to(dtype)))
 
 
-def test_bfloat16_logits_are_close(model):
+def test_bfloat16_logits_are_close(model, parameters_of, sentences):
     tokens = sentences()
     views = parameters_of(model, dtype=torch.float32).views
 

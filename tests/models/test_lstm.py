@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from batchlab.core.tokens import START
 from batchlab.core.workload import Named
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.base import num_parameters
 from batchlab.models.lstm import Lstm
 from batchlab.models.registry import build_model
 
@@ -21,17 +19,6 @@ TOKENS, VOCABULARY, HIDDEN, PROJECTION = 7, 11, 6, 3
 
 def small() -> Lstm:
     return Lstm(TOKENS, VOCABULARY, embedding=5, hidden=HIDDEN, projection=PROJECTION)
-
-
-def parameters_of(model: Lstm, noise: float = 0.3, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
-    """Return one trial's parameters; the noise keeps biases off the values that hide a mistake."""
-    random = np.random.default_rng(0)
-    row = initial_parameters(model, random) + noise * random.standard_normal(num_parameters(model))
-    return ParameterMatrix(torch.from_numpy(row).to(dtype).unsqueeze(0), model.shapes)
-
-
-def sentences(count: int = 3, num_tokens: int = TOKENS) -> Tensor:
-    return torch.from_numpy(np.random.default_rng(1).integers(2, VOCABULARY, (1, count, num_tokens), np.int32))
 
 
 def obvious_logits(row: dict[str, Tensor], sentence: list[int]) -> Tensor:
@@ -50,7 +37,7 @@ def obvious_logits(row: dict[str, Tensor], sentence: list[int]) -> Tensor:
     return torch.stack(logits)
 
 
-def test_logits_equal_the_obvious_version():
+def test_logits_equal_the_obvious_version(parameters_of, sentences):
     model, tokens = small(), sentences()
     matrix = parameters_of(model)
     row = {name: view[0].detach() for name, view in matrix.views.items()}
@@ -62,7 +49,7 @@ def test_logits_equal_the_obvious_version():
         torch.testing.assert_close(found, obvious_logits(row, sentence), rtol=1e-10, atol=1e-10)
 
 
-def test_gradients_equal_those_of_the_obvious_version():
+def test_gradients_equal_those_of_the_obvious_version(parameters_of, sentences):
     model, tokens = small(), sentences(count=1)
     matrix = parameters_of(model)
     row = {name: view[0].detach().clone().requires_grad_() for name, view in matrix.views.items()}
@@ -75,7 +62,7 @@ def test_gradients_equal_those_of_the_obvious_version():
     torch.testing.assert_close(matrix.gradients[0], expected, rtol=1e-10, atol=1e-10)
 
 
-def test_evaluation_gives_the_logits_of_training():
+def test_evaluation_gives_the_logits_of_training(parameters_of, sentences):
     model, tokens = small(), sentences()
     views = parameters_of(model).views
 
@@ -85,7 +72,7 @@ def test_evaluation_gives_the_logits_of_training():
     assert torch.equal(evaluated, model.logits(views, tokens))
 
 
-def test_loss_falls_on_a_text_that_repeats_itself():
+def test_loss_falls_on_a_text_that_repeats_itself(parameters_of):
     model = Lstm(12, 6, embedding=16, hidden=32, projection=16)
     matrix = parameters_of(model, noise=0.0, dtype=torch.float32)
     text = torch.tensor([[2, 3, 4, 5] * 3, [4, 5, 2, 3] * 3]).unsqueeze(0)
@@ -116,7 +103,7 @@ def test_multiplications_of_one_sentence():
     assert Lstm(64, 32_000).multiplications == 64 * (12_582_912 + 1_048_576 + 16_384_000)
 
 
-def test_the_forget_gate_starts_open_and_the_other_biases_at_zero():
+def test_the_forget_gate_starts_open_and_the_other_biases_at_zero(parameters_of):
     model = Lstm(TOKENS, 500, embedding=64, hidden=32, projection=16)
     matrix = parameters_of(model, noise=0.0)
     start = {name: view[0].detach() for name, view in matrix.views.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,8 +11,7 @@ from torch import Tensor
 
 from batchlab.core.tokens import START
 from batchlab.core.workload import Named
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.base import num_parameters
 from batchlab.models.registry import build_model
 from batchlab.models.transformer import Transformer
 
@@ -22,17 +20,6 @@ TOKENS, VOCABULARY = 7, 11
 
 def small(layers: int = 2) -> Transformer:
     return Transformer(TOKENS, VOCABULARY, layers=layers, width=8, feed_forward=12, heads=2)
-
-
-def parameters_of(model: Transformer, noise: float = 0.3, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
-    """Return one trial's parameters; the noise keeps biases and scales off the values that hide a mistake."""
-    random = np.random.default_rng(0)
-    row = initial_parameters(model, random) + noise * random.standard_normal(num_parameters(model))
-    return ParameterMatrix(torch.from_numpy(row).to(dtype).unsqueeze(0), model.shapes)
-
-
-def sentences(count: int = 3, num_tokens: int = TOKENS) -> Tensor:
-    return torch.from_numpy(np.random.default_rng(1).integers(2, VOCABULARY, (1, count, num_tokens), np.int32))
 
 
 def normalised(vector: Tensor, row: dict[str, Tensor], name: str) -> Tensor:
@@ -80,7 +67,7 @@ def obvious_logits(row: dict[str, Tensor], sentence: list[int], layers: int, hea
     return torch.stack([row["softmax.weight"] @ normalised(vector, row, "norm") for vector in vectors])
 
 
-def test_logits_equal_the_obvious_version():
+def test_logits_equal_the_obvious_version(parameters_of, sentences):
     model, tokens = small(), sentences()
     matrix = parameters_of(model)
     row = {name: view[0].detach() for name, view in matrix.views.items()}
@@ -92,7 +79,7 @@ def test_logits_equal_the_obvious_version():
         torch.testing.assert_close(found, obvious_logits(row, sentence, 2, 2), rtol=1e-9, atol=1e-9)
 
 
-def test_loss_falls_on_a_text_that_repeats_itself():
+def test_loss_falls_on_a_text_that_repeats_itself(parameters_of):
     model = Transformer(12, 6, layers=1, width=16, feed_forward=32, heads=2)
     matrix = parameters_of(model, noise=0.0, dtype=torch.float32)
     text = torch.tensor([[2, 3, 4, 5] * 3, [4, 5, 2, 3] * 3]).unsqueeze(0)
@@ -139,7 +126,7 @@ def test_multiplications_of_the_base():
     assert 1 < Transformer(64, 32_000).multiplications / (64 * each_token) < 1.01
 
 
-def test_embeddings_start_normal_and_norm_scales_at_one():
+def test_embeddings_start_normal_and_norm_scales_at_one(parameters_of):
     model = Transformer(TOKENS, 500, layers=1, width=64, feed_forward=32, heads=2)
     matrix = parameters_of(model, noise=0.0)
     start = {name: view[0].detach() for name, view in matrix.views.items()}
