@@ -79,6 +79,23 @@ def test_a_study_that_has_not_begun_is_guessed_from_its_neighbour(make_progress)
     assert time_left([known, unknown], 1) == "at most 20 s"  # 400 steps of 10 ms and 400 of 40 ms
 
 
+@pytest.mark.parametrize(
+    ("known_seconds", "guess"),
+    [
+        (0.4, 0.1),  # the work of a large step shrinks with the batch
+        (0.004, 0.002),  # down to what a step costs at any batch size
+        (0.001, 0.001),  # and a step that is all overhead costs the same
+    ],
+)
+def test_a_smaller_batch_is_guessed_faster_down_to_the_cost_of_a_step(make_progress, known_seconds, guess):
+    known, unknown = make_progress(32), make_progress(8)
+    known.seconds_per_trial_step = known_seconds
+
+    time_left([known, unknown], 1)
+
+    assert unknown.guessed_seconds_per_trial_step == pytest.approx(guess)
+
+
 def test_a_finished_study_needs_no_time(make_progress, scripted):
     progress = make_progress()
     finish(progress, scripted(goal_at={0: 20}))

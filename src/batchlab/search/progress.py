@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PLAIN_SECONDS = 10.0
 """Between two plain lines, when nothing has finished."""
 
+STEP_OVERHEAD = 0.002
+"""Seconds that a step costs at any batch size, for a guess: below it a smaller batch is not taken to be faster."""
+
 
 class StudyProgress:
     """How far one study is, and how long the rest of it may take."""
@@ -177,8 +180,9 @@ def _guess_rates(studies: Sequence[StudyProgress]) -> None:
         if study.seconds_per_trial_step is None and known:
             size = study.run.study.batch_size
             nearest = min(known, key=lambda other: abs(math.log(other.run.study.batch_size / size)))
-            ratio = max(1.0, size / nearest.run.study.batch_size)
-            study.guessed_seconds_per_trial_step = ratio * (nearest.seconds_per_trial_step or 0.0)
+            seconds = nearest.seconds_per_trial_step or 0.0
+            scaled = seconds * size / nearest.run.study.batch_size
+            study.guessed_seconds_per_trial_step = max(scaled, min(seconds, STEP_OVERHEAD))
 
 
 def spell_seconds(seconds: float) -> str:
