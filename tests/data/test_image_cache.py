@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from PIL import Image
 from batchlab.data import image_cache
 from batchlab.data.image_cache import decode, load_images
 from batchlab.data.stored_file import list_files
-from batchlab.errors import DataError, StorageError
+from batchlab.errors import BatchlabError, DataError, StorageError
 
 
 def jpeg(image: Image.Image, form: str = "JPEG") -> bytes:
@@ -145,6 +147,16 @@ def test_a_corrupt_image_in_another_process_is_the_same_line(tmp_path, monkeypat
 
     with pytest.raises(DataError, match=r"^\S+/004\.jpg: the image cannot be decoded"):
         load_images("five", list_files(tmp_path / "images"), 4, num_workers=2)
+
+
+def test_a_process_that_is_killed_leaves_one_line_and_nothing_else(cache, monkeypatch):
+    sources = [SimpleNamespace(name=name, num_bytes=1, read=partial(os._exit, 3)) for name in "ab"]
+    monkeypatch.setattr(image_cache, "CHUNK_IMAGES", 1)
+
+    with pytest.raises(BatchlabError, match=r"^A process that decodes images ended unexpectedly[^\n]*again\.$"):
+        load_images("two", sources, 4, num_workers=2)
+
+    assert list((cache / "images").iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_written_is_a_storage_error(tmp_path, cache):

@@ -19,7 +19,7 @@ from batchlab.data.base import ImageView
 from batchlab.data.cache_key import kept_path
 from batchlab.data.making import Making
 from batchlab.data.stored_file import StoredFile
-from batchlab.errors import DataError
+from batchlab.errors import BatchlabError, DataError
 from batchlab.files import TEMPORARY, make_folder, storage_error, sync_path
 
 CHUNK_IMAGES = 256
@@ -123,6 +123,7 @@ def _decode_all(chunks: Sequence[_Chunk], num_workers: int) -> Iterator[int]:
         return
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(num_workers, len(chunks)), mp_context=context) as pool:
@@ -130,5 +131,10 @@ def _decode_all(chunks: Sequence[_Chunk], num_workers: int) -> Iterator[int]:
         try:
             for future in as_completed(futures):
                 yield future.result()
+        except BrokenProcessPool as error:
+            raise BatchlabError(
+                "A process that decodes images ended unexpectedly; it may have run out of memory."
+                " Nothing of the cache was kept: run the same command again."
+            ) from error
         finally:
             pool.shutdown(cancel_futures=True)
