@@ -15,7 +15,7 @@ from batchlab.models.base import Parameters
 CHUNK_EXAMPLES = 250
 """Examples in one forward pass: enough to keep the matrix products busy, few enough to stay in cache."""
 
-CHUNK_LOGITS = 1 << 23
+CHUNK_LOGITS = 1 << 21
 """Logits of one trial in one forward pass, at the most: a sentence has one for each token and word."""
 
 
