@@ -77,12 +77,12 @@ _FAMILIES = {  # by how a name begins, the first that fits
     "common_crawl/": _TRANSFORMER,
 }
 
-_PUBLISHED = {
-    "imagenet/resnet_50/nesterov_momentum": "Published for batch size 256, max_steps too; here for every batch size.",
-    "lm1b/transformer_base/nesterov_momentum": "The extent of the points in Figure 9, batch sizes 128 to 16384.",
-}
-_OTHER_TRANSFORMERS = "That of transformer_base; of the published one only a part is known, and it lies within."
-_OURS = "Only the archive has the published one."
+_PUBLISHED = frozenset(  # the search spaces that are
+    {
+        "imagenet/resnet_50/nesterov_momentum",  # for batch size 256, max_steps too; here for every batch size
+        "lm1b/transformer_base/nesterov_momentum",  # the extent of the points in Figure 9, batch sizes 128 to 16384
+    }
+)
 
 
 def paper_names() -> list[str]:
@@ -113,12 +113,6 @@ def paper_spec(name: str) -> dict[str, Any]:
 def search_space_source(name: str) -> SearchSpaceSource:
     """Return whether the paper's own search space for a workload is known, or the spec's is our choice."""
     return "published" if name in _PUBLISHED else "ours"
-
-
-def search_space_note(name: str) -> str:
-    """Return one sentence on where the search space of a workload comes from."""
-    is_other_transformer = name.startswith("lm1b/transformer_") and name.endswith("/nesterov_momentum")
-    return _PUBLISHED.get(name, _OTHER_TRANSFORMERS if is_other_transformer else _OURS)
 
 
 def check_name(source: str, name: str) -> None:
