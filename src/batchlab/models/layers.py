@@ -43,19 +43,31 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.save_for_backward(inputs, weight)
         ctx.slots = weight.grad, bias.grad
+        # Autocast would convert a weight here and again in the backward pass.
+        inputs, weight, bias = _in_autocast_dtype(inputs, weight, bias)
+        ctx.save_for_backward(inputs, weight)
         return torch.baddbmm(bias.unsqueeze(1), inputs, weight.transpose(1, 2))
 
     @staticmethod
     def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor | None, ...]:
         (outputs,) = output_gradients
-        inputs, weight = (tensor.to(outputs.dtype) for tensor in ctx.saved_tensors)
+        inputs, weight = ctx.saved_tensors
         weight_slot, bias_slot = ctx.slots
         to_inputs = torch.bmm(outputs, weight) if ctx.needs_input_grad[0] else None
-        if weight_slot is None or weight_slot.dtype != outputs.dtype:
-            to_weight = torch.bmm(outputs.transpose(1, 2), inputs)
-            return to_inputs, to_weight.to(ctx.saved_tensors[1].dtype), outputs.sum(1).to(ctx.saved_tensors[1].dtype)
-        torch.bmm(outputs.transpose(1, 2), inputs, out=weight_slot)
-        torch.sum(outputs, 1, out=bias_slot)
+        if weight_slot is None:
+            return to_inputs, torch.bmm(outputs.transpose(1, 2), inputs), outputs.sum(1)
+        if weight_slot.dtype == outputs.dtype:
+            torch.bmm(outputs.transpose(1, 2), inputs, out=weight_slot)
+            torch.sum(outputs, 1, out=bias_slot)
+        else:
+            weight_slot.copy_(torch.bmm(outputs.transpose(1, 2), inputs))
+            bias_slot.copy_(outputs.sum(1))
         return to_inputs, None, None
+
+
+def _in_autocast_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
+    device = tensors[0].device.type
+    if not torch.is_autocast_enabled(device):
+        return tensors
+    return tuple(tensor.to(torch.get_autocast_dtype(device)) for tensor in tensors)
