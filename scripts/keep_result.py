@@ -1,0 +1,86 @@
+"""Keep a finished sweep under docs/results: its figures and numbers, and on stdout what its README tells.
+
+    .venv/bin/python scripts/keep_result.py LAB SWEEP SPEC.toml
+
+Writes docs/results/SWEEP/: the spec, both figures (SVG, PNG, CSV), curve.json, trials.csv and measurements.csv. What
+was seen, and what it means, is for a person to write.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from batchlab.analysis.summary import WorkloadSummary
+from batchlab.cli.options import summarise_sweep
+from batchlab.report import words
+from batchlab.report.tables import STEPS_HEADER, steps_table
+from batchlab.store.lab import Lab
+from batchlab.store.query import connect
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+
+TRIALS = """
+copy (
+    select batch_size, trial_id, status, unnest(metaparameters), columns('^(last_step|diverged_step|round)$')
+    from trials where sweep = ? order by batch_size, trial_id
+) to '{}'
+"""
+MEASUREMENTS = """
+copy (
+    select * exclude (sweep) from measurements where sweep = ? order by batch_size, trial_id, step
+) to '{}'
+"""
+TRAINED = """
+select sum(last_step)::bigint as steps, sum(last_step * batch_size)::bigint as examples, count(*) as trials
+from trials where sweep = ?
+"""
+
+
+def write_tables(lab: Path, sweep: str, folder: Path) -> None:
+    connection = connect(lab)
+    for query, name in ((TRIALS, "trials.csv"), (MEASUREMENTS, "measurements.csv")):
+        connection.execute(query.format(folder / name), [sweep])
+
+
+def draw_figures(lab: Path, sweep: str, folder: Path) -> None:
+    for figure in ("steps-to-result", "metaparameters"):
+        command = ["figure", figure, "--lab", lab, "--sweep", sweep, "--out", folder]
+        subprocess.run([sys.executable, "-m", "batchlab", *map(str, command)], check=True, stdout=subprocess.DEVNULL)
+
+
+def write_curve(lab: Path, sweep: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "batchlab", "curve", "--lab", str(lab), "--sweep", sweep, "--json"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    (folder / "curve.json").write_text(text)
+
+
+def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
+    for cells in (STEPS_HEADER, ["---"] * len(STEPS_HEADER), *steps_table(summary)):
+        print(f"| {' | '.join(cells)} |")
+    print(f"\n{words.answer(summary)}\n")
+    for warning in summary.warnings:
+        print(f"Note: {warning}")
+    steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()
+    print(f"{trials} trials, {steps:,} steps, {examples:,} examples.")
+    for row in summary.rows:
+        seconds = Lab.open(lab).study_folder(sweep, row.batch_size).record().wall_seconds or 0.0
+        print(f"Batch size {row.batch_size:,}: {seconds / 60:.1f} minutes of one core.")
+
+
+def main() -> None:
+    lab, sweep, spec = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    folder = RESULTS / sweep
+    folder.mkdir(exist_ok=True)
+    _, summary = summarise_sweep(Lab.open(lab), None, sweep)
+    shutil.copyfile(spec, folder / f"{sweep}.toml")
+    draw_figures(lab, sweep, folder)
+    write_curve(lab, sweep, folder)
+    write_tables(lab, sweep, folder)
+    print_facts(lab, sweep, summary)
+
+
+if __name__ == "__main__":
+    main()
