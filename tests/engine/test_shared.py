@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from batchlab.engine.shared import SharedArray
+from batchlab.engine.shared import SharedArray, share
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,15 @@ def test_a_worker_reads_and_writes_the_same_memory(monkeypatch):
 
     assert worker.exitcode == 0
     assert shared.array().tolist() == [2, 4, 6]
+
+
+def test_a_map_larger_than_the_memory_is_opened(tmp_path):
+    """A file of a tebibyte that takes up no room: all of it is a hole."""
+    shape = (1 << 20, 1 << 20)
+    with (tmp_path / "images").open("wb") as file:
+        file.truncate(1 << 40)
+
+    shared = share(np.memmap(tmp_path / "images", np.uint8, "r", shape=shape)).array()
+
+    assert shared.shape == shape
+    assert shared[-1, -1] == 0

@@ -39,5 +39,5 @@ class MappedArray:
         self._shape, self._dtype = array.shape, array.dtype
 
     def array(self) -> np.ndarray:
-        """Return the map; nothing can be written through it."""
-        return np.memmap(self._path, self._dtype, "c", self._offset, self._shape)
+        """Return the map, read-only: a writable one would count against the memory, however large the file is."""
+        return np.memmap(self._path, self._dtype, "r", self._offset, self._shape)
