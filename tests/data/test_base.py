@@ -50,6 +50,14 @@ def test_a_slice_of_examples_shares_their_memory():
     assert np.shares_memory(made.at(slice(2, 4)).inputs, made.inputs)
 
 
+def test_sentences_stay_their_own_labels_in_a_subset():
+    tokens = np.arange(12, dtype=np.int32).reshape(4, 3)
+
+    some = Examples(tokens, tokens).at(np.array([0, 2]))
+
+    assert some.labels is some.inputs
+
+
 def test_a_dataset_refuses_splits_of_different_shapes():
     with pytest.raises(ValueError, match=r"tiny: test inputs are \(3,\), not \(2,\)"):
         Dataset("tiny", train=examples(4), val=examples(4), test=examples(4, (3,)), num_classes=3)

@@ -97,6 +97,32 @@ def test_metrics_do_not_depend_on_the_chunks(monkeypatch, chunk):
     assert np.array_equal(metrics["classification_error"], expected["classification_error"])
 
 
+def test_images_are_evaluated_in_chunks_of_so_many_pixels(monkeypatch):
+    seen = []
+
+    class Watched(Fixed):
+        def logits(self, parameters, inputs, masks=None, averages=None):
+            seen.append(inputs.shape[1])
+            return super().logits(parameters, inputs[..., 0, 0], masks, averages)
+
+    inputs = torch.arange(10.0)[:, None, None, None].expand(10, 1, 4, 5)
+    split = Split(inputs, torch.zeros(10, dtype=torch.int64))
+    monkeypatch.setattr(evaluate_module, "CHUNK_PIXELS", 80)
+
+    evaluate(make_problem(Watched(np.zeros((1, 10, 3))), split), {"any": torch.zeros(1, 1)}, split)
+
+    assert seen == [4, 4, 2]
+
+
+def test_only_the_rows_of_a_split_are_evaluated():
+    logits = [[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]]
+    split = Split(torch.arange(4.0)[:, None], torch.tensor([0, 0, 0, 0]), rows=torch.tensor([0, 1, 2]))
+
+    metrics = evaluate(make_problem(Fixed(logits), split), {"any": torch.zeros(1, 1)}, split)
+
+    assert metrics["classification_error"].tolist() == [pytest.approx(1 / 3)]
+
+
 def test_cross_entropies_belong_to_their_examples():
     logits = torch.tensor([[[0.0, 0.0], [10.0, 0.0]], [[0.0, 10.0], [0.0, 0.0]]])
 

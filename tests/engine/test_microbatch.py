@@ -15,6 +15,7 @@ from batchlab.engine.base import Point
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Split
 from batchlab.engine.torch_trainer import TorchTrainer
+from batchlab.errors import BatchlabError
 
 CLASSES = 5
 
@@ -133,6 +134,33 @@ def test_auto_takes_the_largest_power_of_two_that_fits_and_no_less_than_a_ghost(
     assert program._microbatch_size == expected
 
 
+@pytest.mark.parametrize(
+    ("ghost_size", "fits", "expected"), [(32, 0, 32), (48, 3, 48), (48, 200, 192), (100, 250, 200), (256, 40, 256)]
+)
+def test_auto_keeps_ghosts_whole(ghost_size, fits, expected, make_digits_study, monkeypatch):
+    """Also where less than an example, or than a ghost, would keep to the bound."""
+    model, data = SMALL_RESNET.model_copy(update={"ghost_size": ghost_size}), FAMILIES["resnet_50"][1]
+    monkeypatch.setattr(microbatch, "piece_bytes", lambda device: 1000 * fits + 999)
+    monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, parameters: 1000)
+
+    program = make_program(data, make_study(make_digits_study, model))
+
+    assert program._microbatch_size == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "ghost_size", "expected"), [(256, 1, 128), (3, 1, 1), (96, 32, 32), (160, 32, 64), (50, 32, 32)]
+)
+def test_a_piece_is_halved_in_whole_ghosts(size, ghost_size, expected):
+    assert microbatch.halved(size, ghost_size) == expected
+
+
+@pytest.mark.parametrize(("size", "ghost_size", "fewest"), [(1, 1, "one example"), (32, 32, "a ghost of 32 examples")])
+def test_what_cannot_be_halved_is_told(size, ghost_size, fewest):
+    with pytest.raises(BatchlabError, match=f"^The device has not enough memory for {fewest}: "):
+        microbatch.halved(size, ghost_size)
+
+
 def test_what_an_example_keeps_is_measured(make_digits_study):
     """One dense layer: at the least its input (16 values of 4 bytes) is kept, twice; the weights are not counted."""
     model, data = Named(name="fc_8"), FAMILIES["fc"][1]
@@ -175,5 +203,5 @@ def test_a_single_example_that_does_not_fit_is_told(make_digits_study, monkeypat
 
     monkeypatch.setattr(program, "_loss_sums", never)
 
-    with pytest.raises(torch.OutOfMemoryError):
+    with pytest.raises(BatchlabError, match="not enough memory for one example"):
         program.advance(1)

@@ -11,7 +11,7 @@ from sklearn.metrics import average_precision_score
 
 from batchlab.core.tokens import PADDING
 from batchlab.data.base import METRICS
-from batchlab.engine.objectives import OBJECTIVES, smoothed_cross_entropies
+from batchlab.engine.objectives import OBJECTIVES, count_tokens, smoothed_cross_entropies
 
 
 def log_softmax(row):
@@ -76,7 +76,7 @@ def test_the_loss_per_token_equals_a_loop_and_counts_no_padding():
                 count += 1
     objective = OBJECTIVES["language_model"]
 
-    assert objective.weights(tokens).tolist() == [count] == [9]
+    assert count_tokens(tokens).tolist() == [count] == [9]
     np.testing.assert_allclose(objective.loss_sums(logits, tokens).numpy(), [expected], rtol=1e-5)
 
 
@@ -107,6 +107,27 @@ def test_average_precision_equals_that_of_scikit_learn_with_ties():
 
     expected = average_precision_score(labels.numpy(), logits[0].numpy(), average="micro")
     assert scores.metrics()["average_precision"] == pytest.approx([expected])
+
+
+def test_average_precision_of_many_scores_in_chunks_equals_that_of_scikit_learn():
+    """Scores of few different values, so that positives and negatives tie everywhere, and two trials."""
+    random = np.random.default_rng(0)
+    labels = torch.from_numpy((random.random((500, 20)) < 0.05).astype(np.uint8))
+    logits = torch.from_numpy(random.integers(-50, 50, (2, 500, 20)).astype(np.float32) / 8) + 0.5 * labels
+    scores = OBJECTIVES["multi_label"].scores(2)
+
+    for start in range(0, 500, 90):
+        scores.add(logits[:, start : start + 90], labels[start : start + 90])
+
+    expected = [average_precision_score(labels.numpy(), trial.numpy(), average="micro") for trial in logits]
+    np.testing.assert_allclose(scores.metrics()["average_precision"], expected, rtol=1e-12)
+
+
+def test_precision_without_anything_positive_is_no_number():
+    scores = OBJECTIVES["multi_label"].scores(1)
+    scores.add(torch.zeros(1, 2, 2), torch.zeros(2, 2, dtype=torch.uint8))
+
+    assert np.isnan(scores.metrics()["average_precision"]).all()
 
 
 def test_the_loss_of_several_labels_is_the_mean_over_classes_of_a_yes_or_no():

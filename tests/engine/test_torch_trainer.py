@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from batchlab.data.base import Dataset, Examples
+from batchlab.data.base import Dataset, Examples, train_subset
 from batchlab.engine.base import Point
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import SpecError
@@ -56,10 +58,12 @@ def test_splits_are_what_their_names_say(dataset, make_digits_study):
 
 
 def test_train_metrics_come_from_as_many_examples_as_validation_has(dataset, make_digits_study):
-    """The first 250 training examples; what follows them changes nothing."""
+    """250 of them, drawn from all, not the first ones: a training set may be sorted by class."""
     study = make_digits_study(every=20, splits=["train"])
-    inputs = dataset.train.inputs.copy()
-    inputs[250:] = 0
+    measured = train_subset(len(dataset.train), 250)
+    assert measured.max() > 1000
+    inputs = np.zeros_like(dataset.train.inputs)
+    inputs[measured] = dataset.train.inputs[measured]
     shortened = Dataset(
         name="digits",
         train=Examples(inputs, dataset.train.labels),
@@ -74,6 +78,28 @@ def test_train_metrics_come_from_as_many_examples_as_validation_has(dataset, mak
 
     for name in first:
         assert np.array_equal(first[name], second[name])
+
+
+def test_examples_may_be_memory_maps(tmp_path, dataset, make_digits_study):
+    path = tmp_path / "inputs.npy"
+    np.save(path, dataset.train.inputs)
+    mapped = replace(dataset, train=Examples(np.load(path, mmap_mode="r"), dataset.train.labels))
+    study = make_digits_study()
+
+    programs = [TorchTrainer(data, device="cpu").program(study, POINTS) for data in (dataset, mapped)]
+    for program in programs:
+        program.advance(3)
+
+    assert np.array_equal(*(program.state()["parameters"] for program in programs))
+
+
+def test_float32_means_float32(dataset, make_digits_study, monkeypatch):
+    """On a GPU convolutions would be computed in a rougher format where nobody said otherwise."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+
+    TorchTrainer(dataset).program(make_digits_study(), POINTS)
+
+    assert not torch.backends.cudnn.allow_tf32
 
 
 def test_auto_takes_cuda_where_there_is_one(dataset):

@@ -8,9 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from batchlab.core.workload import Named
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.averages import RunningAverages
 from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.registry import build_model
 from batchlab.models.resnet_50 import ResNet50
 
 
@@ -70,7 +72,7 @@ def test_parameters_for_imagenet():
             expected += 2 * channels + 4 * width + channels * width + 13 * width * width
             channels = 4 * width
     expected += 2 * 2048 + 2048 * 1000 + 1000  # the last norm and the classes
-    count = num_parameters(ResNet50((3, 224, 224), 1000))
+    count = num_parameters(build_model(Named(name="resnet_50"), (3, 224, 224), 1000))
 
     assert count == expected == 25_549_352
     assert count == pytest.approx(25.5e6, rel=0.005)  # as it is commonly quoted
@@ -78,7 +80,7 @@ def test_parameters_for_imagenet():
 
 def test_fifty_layers_and_a_norm_before_all_convolutions_but_the_first():
     """1 + 3 * 16 convolutions and one dense layer, beside four projections; 3 * 16 + 1 norms."""
-    model = ResNet50((3, 224, 224), 1000)
+    model = build_model(Named(name="resnet_50"), (3, 224, 224), 1000)
 
     assert sum(name.endswith(".weight") for name in model.shapes) == 50 + 4
     assert len(model.normalised) == 49
@@ -88,7 +90,7 @@ def test_fifty_layers_and_a_norm_before_all_convolutions_but_the_first():
 
 def test_multiplications_for_imagenet():
     """4.1 thousand million, the number commonly given for the stride in the 3x3 convolution."""
-    assert ResNet50((3, 224, 224), 1000).multiplications == pytest.approx(4.1e9, rel=0.02)
+    assert build_model(Named(name="resnet_50"), (3, 224, 224), 1000).multiplications == pytest.approx(4.1e9, rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [(3, 64, 64), (1, 9, 12), (3, 65, 63)])
@@ -147,7 +149,7 @@ def test_an_evaluated_example_does_not_notice_the_others():
 
 
 def test_the_loss_falls_in_training_and_in_evaluation():
-    model = ResNet50((1, 7, 7), 5, (1, 1), 4)
+    model = ResNet50((1, 7, 7), 5, (1, 1), 4, 32)
     matrix = ParameterMatrix(torch.from_numpy(initial_parameters(model, np.random.default_rng(0))[None]), model.shapes)
     averages = RunningAverages(model.normalised)
     inputs, labels = images(40, (1, 7, 7)).float(), torch.arange(40) % 5

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from batchlab.core.workload import Named
+from batchlab.data import registry as data
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import SpecError
@@ -65,8 +67,14 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
             {"workload.schedule": {**LINEAR_DECAY, "end_learning_rate_factor": True}},
             "end_learning_rate_factor = True must be at least 0.",
         ),
-        ({"sweep.goal": "test/classification_error < 0.1"}, 'goal: Unknown metric "test/classification_error".'),
-        ({"sweep.goal": "val/risk < 0.1"}, 'goal: Unknown metric "val/risk".'),
+        (
+            {"sweep.goal": "test/classification_error < 0.1"},
+            'goal: "test/classification_error" is not measured: add "test" to `sweep.evaluate.splits`.',
+        ),
+        (
+            {"sweep.goal": "val/clasification_error < 0.1"},
+            'goal: Unknown metric "val/clasification_error". Did you mean "val/classification_error"?',
+        ),
         ({"workload.model": "lstm"}, "model lstm reads tokens, but dataset digits holds images: change one."),
         (
             {"workload.dataset": "lm1b_sample"},
@@ -75,6 +83,14 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
         (
             {"workload.model": "resnet_8"},
             'engine.pack_size = 4: trials of resnet_8 train one by one; use 1 or "auto".',
+        ),
+        (
+            {"workload.model": "resnet_50", "engine": {"microbatch_size": 48}},
+            'microbatch_size = 48: resnet_50 normalises 32 examples together; give a multiple of 32, or "auto".',
+        ),
+        (
+            {"workload.model": {"name": "resnet_50", "ghost_size": 20}, "engine": {"microbatch_size": 32}},
+            "microbatch_size = 32: resnet_50 normalises 20 examples together; give a multiple of 20",
         ),
     ],
 )
@@ -125,8 +141,22 @@ def test_a_model_that_trains_one_by_one_needs_no_pack(make_digits, pack_size):
     check_sweep(make_digits({"workload.model": "resnet_8", "engine.pack_size": pack_size}))
 
 
+@pytest.mark.parametrize("microbatch_size", [32, 64, 1000])
+def test_pieces_of_whole_ghosts_or_whole_batches_are_welcome(make_digits, microbatch_size):
+    check_sweep(make_digits({"workload.model": "resnet_50", "engine": {"microbatch_size": microbatch_size}}))
+
+
 def test_the_whole_training_set_may_be_the_batch(make_digits):
     check_sweep(make_digits({"sweep.batch_sizes": [1297]}))
+
+
+def test_a_batch_larger_than_what_the_files_hold_is_refused(make_digits, monkeypatch):
+    """Where the facts do not say how much that is, or say more."""
+    digits = data.load(Named(name="digits"))
+    monkeypatch.setattr(data, "load", lambda dataset, data_dir: digits.take(40))
+
+    with pytest.raises(SpecError, match=r"^batch size 64 is larger than the training set of digits \(40 examples\)"):
+        make_trainer(make_digits(), None)
 
 
 def test_a_goal_on_a_split_that_is_evaluated_is_welcome(make_digits):

@@ -62,7 +62,8 @@ class Examples:
 
     def at(self, rows: slice | np.ndarray) -> Examples:
         """Return the examples in these rows; a slice shares the memory."""
-        return Examples(self.inputs[rows], self.labels[rows])
+        inputs = self.inputs[rows]
+        return Examples(inputs, inputs if self.labels is self.inputs else self.labels[rows])
 
 
 @dataclass(frozen=True)

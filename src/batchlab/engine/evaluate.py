@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -13,10 +15,13 @@ from batchlab.models.averages import RunningAverages
 from batchlab.models.base import Parameters
 
 CHUNK_EXAMPLES = 250
-"""Examples in one forward pass: enough to keep the matrix products busy, few enough to stay in cache."""
+"""Examples in one forward pass, at the most: enough to keep the matrix products busy, few enough to stay in cache."""
 
 CHUNK_LOGITS = 1 << 21
-"""Logits of one trial in one forward pass, at the most: a sentence has one for each token and word."""
+"""Logits of one trial in one forward pass of sentences, at the most: there is one for each token and word."""
+
+CHUNK_PIXELS = 1 << 22
+"""Values in the images of one forward pass, at the most: 27 photographs of 224 x 224."""
 
 
 @torch.no_grad()
@@ -27,7 +32,7 @@ def evaluate(
     num_trials = next(iter(parameters.values())).shape[0]
     scores = OBJECTIVES[problem.task].scores(num_trials)
     chunk = _chunk_examples(problem, split)
-    for inputs, labels in zip(split.inputs.split(chunk), split.labels.split(chunk), strict=True):
+    for inputs, labels in split.chunks(chunk):
         if problem.task == "language_model":
             inputs, labels = _without_padding(inputs), _without_padding(labels)
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)
@@ -38,9 +43,11 @@ def evaluate(
 
 
 def _chunk_examples(problem: Problem, split: Split) -> int:
-    if problem.task != "language_model":
-        return CHUNK_EXAMPLES
-    return max(1, min(CHUNK_EXAMPLES, CHUNK_LOGITS // (problem.num_classes * split.inputs.shape[1])))
+    if problem.task == "language_model":
+        most = CHUNK_LOGITS // (problem.num_classes * split.inputs.shape[1])
+    else:
+        most = CHUNK_PIXELS // math.prod(split.inputs.shape[1:])
+    return max(1, min(CHUNK_EXAMPLES, most))
 
 
 def _without_padding(tokens: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Problem
+from batchlab.errors import BatchlabError
 from batchlab.models.averages import RunningAverages
 
 MicrobatchSize = int | Literal["auto"]
@@ -29,16 +30,30 @@ CPU_BYTES = 1 << 27
 """What pieces may keep on a processor. Larger ones are slower: ResNet-8 at batch size 1,024 trains 1,058 examples/s in
 pieces of 128 and 690 at once."""
 
-GHOST = 32
-"""A power of two that is no smaller keeps the ghosts of batch normalisation whole."""
+CPU_EXAMPLES = 32
+"""The fewest examples in a piece on a processor: fewer do not repay going through all weights once more."""
 
 
 def largest_microbatch(problem: Problem, parameters: ParameterMatrix, batch_size: int) -> int:
-    """Return `batch_size` where it fits, else the largest power of two that does, and no fewer than a ghost."""
+    """Return `batch_size` where it fits, else the largest power of two of ghosts that does, and no less than one."""
     most = int(piece_bytes(problem.device) / bytes_per_example(problem, parameters))
-    if batch_size <= max(most, GHOST):
+    if problem.device.type == "cpu":
+        most = max(most, CPU_EXAMPLES)
+    if batch_size <= most:
         return batch_size
-    return max(GHOST, 1 << (most.bit_length() - 1))
+    ghost_size = problem.model.ghost_size
+    return min(batch_size, ghost_size << max(0, (most // ghost_size).bit_length() - 1))
+
+
+def halved(microbatch_size: int, ghost_size: int) -> int:
+    """Return half of a piece that ran out of memory, in whole ghosts; BatchlabError where it cannot be cut."""
+    half = max(ghost_size, microbatch_size // 2 // ghost_size * ghost_size)
+    if half >= microbatch_size:
+        fewest = "one example" if ghost_size == 1 else f"a ghost of {ghost_size} examples"
+        raise BatchlabError(
+            f"The device has not enough memory for {fewest}: take a smaller model or input, or another engine.device."
+        )
+    return half
 
 
 def bytes_per_example(problem: Problem, parameters: ParameterMatrix) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,18 @@ from batchlab.models.base import Model
 
 @dataclass(frozen=True)
 class Split:
-    """Examples as tensors; they may be memory maps."""
+    """Examples as tensors, which may be memory maps; only those in `rows` where they are given."""
 
     inputs: Tensor
     labels: Tensor
+    rows: Tensor | None = None
+
+    def chunks(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield inputs and labels of `size` examples after another; the last ones may be fewer."""
+        for start in range(0, len(self.labels if self.rows is None else self.rows), size):
+            chunk = slice(start, start + size)
+            part = chunk if self.rows is None else self.rows[chunk].to(self.labels.device)
+            yield self.inputs[part], self.labels[part]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.evaluate import evaluate
-from batchlab.engine.microbatch import MicrobatchSize, largest_microbatch
-from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.microbatch import MicrobatchSize, halved, largest_microbatch
+from batchlab.engine.objectives import OBJECTIVES, count_tokens
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Problem
 from batchlab.models.averages import RunningAverages
@@ -99,32 +99,38 @@ class TorchProgram:
             try:
                 return self._differentiate_pieces(batch)
             except torch.OutOfMemoryError:
-                if self._microbatch_size == 1:
-                    raise
-                self._microbatch_size //= 2
+                self._microbatch_size = halved(self._microbatch_size, self._model.ghost_size)
 
     def _differentiate_pieces(self, batch: Tensor) -> Tensor:
         """Add up the gradients of the pieces of a batch.
 
         Every piece is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
         """
-        labels, noise = self._problem.gather(self._problem.train.labels, batch), self._draw_noise()
-        weights, size = self._objective.weights(labels), self._microbatch_size
+        size, noise = self._microbatch_size, self._draw_noise()
         pieces = [slice(start, start + size) for start in range(0, batch.shape[1], size)]
+        weights = self._weights([batch[:, piece] for piece in pieces])
         self._parameters.start(num_pieces=len(pieces))
         if self._averages is not None:
             self._averages.start()
         losses = []
         for piece in pieces:
-            losses.append(self._loss_sums(batch[:, piece], labels[:, piece], noise.piece(piece)) / weights)
+            losses.append(self._loss_sums(batch[:, piece], noise.piece(piece)) / weights)
             self._parameters.differentiate(losses[-1])
             losses[-1] = losses[-1].detach()
         if self._averages is not None:
             self._averages.commit()
         return losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
 
-    def _loss_sums(self, batch: Tensor, labels: Tensor, noise: _Noise) -> Tensor:
+    def _weights(self, pieces: Sequence[Tensor]) -> Tensor | int:
+        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
+        if not self._objective.is_per_token:
+            return self._study.batch_size
+        labels = self._problem.train.labels
+        return torch.stack([count_tokens(self._problem.gather(labels, piece)) for piece in pieces]).sum(0)
+
+    def _loss_sums(self, batch: Tensor, noise: _Noise) -> Tensor:
         """Return the sums [K] of the losses of the examples batch [K, B], with the graph to differentiate them."""
+        labels = self._problem.gather(self._problem.train.labels, batch)
         inputs = self._problem.view(self._problem.gather(self._problem.train.inputs, batch), noise.cuts)
         with self._autocast:
             logits = self._model.logits(self._parameters.views, inputs, noise.masks, self._averages)

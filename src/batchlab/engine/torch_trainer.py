@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from batchlab.core.study import Study
-from batchlab.data.base import METRICS, Dataset, Examples
+from batchlab.data.base import METRICS, Dataset, Examples, train_subset
 from batchlab.engine.base import Point
 from batchlab.engine.shared import MappedArray, SharedArray, share
 from batchlab.errors import SpecError
@@ -35,12 +37,9 @@ class TorchTrainer:
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._num_classes, self._task, self._image_view = dataset.num_classes, dataset.task, dataset.view
         self._input_shape, self._metrics = dataset.input_shape, METRICS[dataset.task]
+        self._splits = {"train": _share(dataset.train), "val": _share(dataset.val), "test": _share(dataset.test)}
         # Training metrics are measured on as many examples as the validation set has.
-        train_part = Examples(
-            dataset.train.inputs[: len(dataset.val.labels)], dataset.train.labels[: len(dataset.val.labels)]
-        )
-        self._train = _share(dataset.train)
-        self._splits = {"train": _share(train_part), "val": _share(dataset.val), "test": _share(dataset.test)}
+        self._measured_rows = train_subset(len(dataset.train), min(len(dataset.train), len(dataset.val)))
 
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return `split/metric` for every evaluated split."""
@@ -57,8 +56,8 @@ class TorchTrainer:
             model=build_model(study.workload.model, self._input_shape, self._num_classes),
             task=self._task,
             num_classes=self._num_classes,
-            train=self._tensors["all"],
-            evaluated={str(split): self._tensors[split] for split in study.evaluation.splits},
+            train=self._tensors["train"],
+            evaluated={str(split): self._evaluated(split) for split in study.evaluation.splits},
             device=self._device,
             image_view=self._image_view,
         )
@@ -76,6 +75,7 @@ class TorchTrainer:
     def _device(self) -> torch.device:
         import torch
 
+        torch.backends.cudnn.allow_tf32 = False  # of convolutions; elsewhere that is the default
         if self._device_name == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
@@ -90,15 +90,23 @@ class TorchTrainer:
     def _tensors(self) -> dict[str, Split]:
         from batchlab.engine.problem import Split
 
-        shared = {"all": self._train, **self._splits}
-        return {name: Split(self._tensor(inputs), self._tensor(labels)) for name, (inputs, labels) in shared.items()}
+        return {name: Split(*map(self._tensor, shared)) for name, shared in self._splits.items()}
+
+    def _evaluated(self, split: str) -> Split:
+        import torch
+
+        tensors = self._tensors[split]
+        return replace(tensors, rows=torch.from_numpy(self._measured_rows)) if split == "train" else tensors
 
     def _tensor(self, shared: SharedArray | MappedArray) -> torch.Tensor:
         """Return an array as a tensor; what is memory-mapped stays where it is."""
         import torch
 
-        tensor = torch.from_numpy(shared.array())
-        return tensor if isinstance(shared, MappedArray) else tensor.to(self._device)
+        if isinstance(shared, SharedArray):
+            return torch.from_numpy(shared.array()).to(self._device)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # and nobody writes to it
+            return torch.from_numpy(shared.array())
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_device", "_tensors")}

@@ -51,6 +51,9 @@ class Model(Protocol):
     normalised: Mapping[str, int]
     """The layers with batch normalisation, by name, and their numbers of channels; empty for most models."""
 
+    ghost_size: int
+    """The number of consecutive examples of a batch that are normalised together; 1 without normalised layers."""
+
     multiplications: int
     """About how many multiplications the forward pass of one example takes."""
 
@@ -77,6 +80,7 @@ class PlainModel:
 
     dropout = 0.0
     normalised: Mapping[str, int] = {}
+    ghost_size = 1
 
     def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
         """Return an empty mask: nothing is dropped."""

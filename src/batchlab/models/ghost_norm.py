@@ -15,7 +15,6 @@ from torch import Tensor
 from batchlab.models.averages import RunningAverages
 from batchlab.models.base import ParameterShape
 
-GHOST_SIZE = 32
 EPSILON = 1e-5
 """Added to a variance before its root is taken."""
 
@@ -29,7 +28,7 @@ def norm_shapes(name: str, num_channels: int) -> dict[str, ParameterShape]:
 
 
 def ghost_norm(
-    inputs: Tensor, scale: Tensor, shift: Tensor, layer: str, averages: RunningAverages, ghost_size: int = GHOST_SIZE
+    inputs: Tensor, scale: Tensor, shift: Tensor, layer: str, averages: RunningAverages, ghost_size: int
 ) -> Tensor:
     """Return inputs [B, C, H, W] normalised for each ghost and channel, times scale [C] plus shift [C].
 

@@ -77,10 +77,11 @@ _ENTRIES = {
     "resnet_50": Entry(
         "resnet_50",
         "ResNet50",
+        {"blocks": (3, 4, 6, 3), "width": 64, "ghost_size": 32},
         options={"blocks": _whole_numbers(1, 4), "width": _WHOLE_NUMBER, "ghost_size": _WHOLE_NUMBER},
     ),
     "vgg_11": Entry("vgg_11", "Vgg11", options={"filters": _whole_numbers(8, 8), "hidden": _WHOLE_NUMBER}),
-    # Only the sizes of the base are remembered from the paper; the others are ours.
+    # The sizes of the base are the paper's; those of the others are ours.
     "transformer_base": _transformer(6, 512, 2048, 8),
     "transformer_wide": _transformer(6, 1024, 4096, 16),
     "transformer_shallow": _transformer(2, 512, 2048, 8),
@@ -115,6 +116,12 @@ def check_model(model: Named) -> None:
 def is_packable(model: Named) -> bool:
     """Return whether several trials of this model can train at once, in one pack."""
     return _entry(model).is_packable
+
+
+def ghost_size(model: Named) -> int:
+    """Return how many examples of a batch are normalised together: a batch may be computed in multiples of it."""
+    sizes = {**_entry(model).settled, **model.options}
+    return int(sizes.get("ghost_size", 1))
 
 
 def build_model(model: Named, input_shape: Sequence[int], num_classes: int) -> Model:

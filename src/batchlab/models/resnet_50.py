@@ -12,7 +12,7 @@ from batchlab.models.averages import RunningAverages
 from batchlab.models.base import Parameters, ParameterShape, SingleTrialModel
 from batchlab.models.convolution import channels_last, conv2d_single, conv_shapes, count_multiplications, halved
 from batchlab.models.fully_connected import dense_shapes
-from batchlab.models.ghost_norm import GHOST_SIZE, ghost_norm, norm_shapes
+from batchlab.models.ghost_norm import ghost_norm, norm_shapes
 
 LARGE_SIDE = 64
 """Images with both sides at least this long get the stem that divides their sides by four."""
@@ -80,9 +80,9 @@ class ResNet50(SingleTrialModel):
         self,
         input_shape: Sequence[int],
         num_classes: int,
-        blocks: Sequence[int] = (3, 4, 6, 3),
-        width: int = 64,
-        ghost_size: int = GHOST_SIZE,
+        blocks: Sequence[int],
+        width: int,
+        ghost_size: int,
     ) -> None:
         self.ghost_size = ghost_size
         self.is_large = min(input_shape[1:]) >= LARGE_SIDE

@@ -30,6 +30,7 @@ def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     from batchlab.engine.torch_trainer import TorchTrainer
 
     dataset = data.load(sweep.workload.dataset, data_dir)
+    _check_largest(sweep, len(dataset.train))
     engine = sweep.engine
     trainer = TorchTrainer(dataset, engine.device, engine.precision, engine.microbatch_size or "auto")
     if sweep.engine.device != "auto":
@@ -55,22 +56,37 @@ def check_sweep(sweep: Sweep) -> None:
     _check_values(sweep)
     if sweep.sweep.sampler == "grid":
         draw_points(sweep.studies()[0])
-    largest = max(sweep.sweep.batch_sizes)
-    if facts.train_examples is not None and largest > facts.train_examples:
-        raise SpecError(
-            f"batch size {largest} is larger than the training set of {sweep.workload.dataset.name} "
-            f"({facts.train_examples} examples); that is the largest possible batch."
-        )
+    if facts.train_examples is not None:
+        _check_largest(sweep, facts.train_examples)
     for split in sweep.sweep.evaluate.splits:
         if split not in facts.splits:
             raise SpecError(unknown_name(f"split of {sweep.workload.dataset.name}", split, facts.splits))
-    metric, measured = sweep.sweep.hardest_goal.metric, measured_metrics(sweep)
-    if metric not in measured:
-        raise SpecError(f"goal: {unknown_name('metric', metric, measured)} Add its split to `sweep.evaluate.splits`?")
+    _check_goal(sweep, facts)
+
+
+def _check_goal(sweep: Sweep, facts: DatasetFacts) -> None:
+    """Check that the goal's metric is among those that are measured."""
+    goal_metric, measured = sweep.sweep.hardest_goal.metric, measured_metrics(sweep)
+    if goal_metric in measured:
+        return
+    split, _, metric = goal_metric.partition("/")
+    if split in facts.splits and split not in sweep.sweep.evaluate.splits and metric in facts.metrics:
+        raise SpecError(f'goal: "{goal_metric}" is not measured: add "{split}" to `sweep.evaluate.splits`.')
+    raise SpecError(f"goal: {unknown_name('metric', goal_metric, measured)}")
+
+
+def _check_largest(sweep: Sweep, train_examples: int) -> None:
+    """Check that no batch is larger than the training set: by its facts, and once it is read, by what is there."""
+    largest = max(sweep.sweep.batch_sizes)
+    if largest > train_examples:
+        raise SpecError(
+            f"batch size {largest} is larger than the training set of {sweep.workload.dataset.name} "
+            f"({train_examples} examples); that is the largest possible batch."
+        )
 
 
 def _check_fit(sweep: Sweep, facts: DatasetFacts) -> None:
-    """Check that the model reads what the dataset holds, and trains in packs if it is asked to."""
+    """Check that the model reads what the dataset holds, and trains in such packs and pieces as are asked for."""
     model, pack_size = sweep.workload.model, sweep.engine.pack_size
     reads_tokens = models.is_language_model(model)
     if reads_tokens != (facts.task == "language_model"):
@@ -78,6 +94,12 @@ def _check_fit(sweep: Sweep, facts: DatasetFacts) -> None:
         raise SpecError(f"model {model.name} reads {reads}, but dataset {facts.name} holds {holds}: change one.")
     if pack_size != "auto" and pack_size > 1 and not is_packable(model):
         raise SpecError(f'engine.pack_size = {pack_size}: trials of {model.name} train one by one; use 1 or "auto".')
+    piece, ghost = sweep.engine.microbatch_size, models.ghost_size(model)
+    if isinstance(piece, int) and piece % ghost != 0 and piece < max(sweep.sweep.batch_sizes):
+        raise SpecError(
+            f"engine.microbatch_size = {piece}: {model.name} normalises {ghost} examples together;"
+            f' give a multiple of {ghost}, or "auto".'
+        )
 
 
 def _check_names(sweep: Sweep) -> None:
