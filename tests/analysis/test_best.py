@@ -33,7 +33,7 @@ def test_no_value_at_all_has_no_best(make_result):
 
 
 def test_a_metric_never_measured_is_an_error_that_lists_the_measured_ones(make_result):
-    with pytest.raises(InputError, match=r'^"val/lost" was never measured in this study\. Measured: val/loss\.$'):
+    with pytest.raises(InputError, match=r'^goal: Unknown metric "val/lost"\. Did you mean "val/loss"\?'):
         best_measurement(make_result([[3, 2]]), Goal.read("val/lost < 1"))
 
 

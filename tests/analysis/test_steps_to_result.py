@@ -87,12 +87,12 @@ def test_a_study_without_any_row_is_not_reached(make_result):
 
 
 def test_a_metric_never_measured_is_an_error_that_lists_the_measured_ones(make_result):
-    with pytest.raises(InputError, match=r'^"val/lost" was never measured in this study\. Measured: val/loss\.$'):
+    with pytest.raises(InputError, match=r'^goal: Unknown metric "val/lost"\. Did you mean "val/loss"\?'):
         steps_to_result(make_result([[3, 2]]), Goal.read("val/lost < 1"))
 
 
 def test_a_column_of_nan_was_never_measured(make_result):
-    with pytest.raises(InputError, match="was never measured"):
+    with pytest.raises(InputError, match="goal: Unknown metric"):
         steps_to_result(make_result([[np.nan, np.nan]]), GOAL)
 
 

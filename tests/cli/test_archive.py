@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from batchlab.store.lab import Lab
+
 WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
 ERRORS = {1: [0.9, 0.4, 0.2, 0.1], 2: [0.9, 0.3, 0.02, 0.009], 3: [0.9, 0.2, 0.008, 0.02]}
 
@@ -108,7 +110,7 @@ def test_a_tar_file_cut_short_is_named(call, tree):
 
     assert answer.code == 2
     assert len(answer.err.strip().splitlines()) == 1
-    assert "a.tar.bz2 is damaged or cut short" in answer.err
+    assert "a.tar.bz2 is no archive, or it is damaged or cut short" in answer.err
 
 
 def test_curve_status_and_report_read_an_imported_lab(call, lab):
@@ -167,3 +169,35 @@ def test_a_stopped_import_goes_on(call, tree):
     assert call("status", "--lab", "stopped").out.count(WORKLOAD) == 0
     assert call("import", str(tree), "--lab", "stopped", "--workers", "1").code == 0
     assert call("curve", "--lab", "stopped").out == call("curve").out
+
+
+def test_a_file_that_is_no_archive_makes_no_lab(call, quiet_place):
+    Path("spec.toml").write_text('name = "digits"\n')
+
+    answer = call("import", "spec.toml", "--lab", "new")
+
+    assert answer.code == 2
+    assert answer.err.startswith("batchlab: spec.toml is no archive")
+    assert not Path("new").exists()
+
+
+@pytest.mark.parametrize("command", [("export", "out"), ("figure", "paper-2")])
+def test_an_empty_lab_has_nothing_to_show(call, quiet_place, command):
+    Lab.create(Path("empty"))
+
+    answer = call(*command, "--lab", "empty")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "batchlab: Lab empty holds no sweep yet.\n"
+
+
+def test_a_report_leaves_out_a_sweep_without_a_known_goal(call, tree):
+    other = Path("batch_science/speech/lstm/sgd")
+    other.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(next(tree.glob("*/*/*")), other)
+    assert call("import", str(tree), "--workers", "1").code == 0
+
+    answer = call("report")
+
+    assert answer.code == 0
+    assert "has no known goal; it is left out" in answer.err

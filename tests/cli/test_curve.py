@@ -46,6 +46,13 @@ def test_the_first_trials_alone_can_be_asked_for(call, full_lab_once):
     assert [row["steps"] for row in rows] == [4337, 1133, 814, 768, 757, 755, 754]
 
 
+def test_more_trials_than_there_are_is_told(call, small_lab):
+    answer = call("curve", "--trials", 99)
+
+    assert answer.code == 0
+    assert "batchlab: fewer than 99 complete trials at batch size 4, 64; those that there are were used" in answer.err
+
+
 def test_the_workload_may_be_left_out_where_the_lab_holds_one(call, small_lab):
     assert call("curve", "nqm/quadratic/sgd") == call("curve") == call("curve", "--sweep", "small")
 
@@ -76,7 +83,7 @@ def test_an_unknown_sweep_is_refused_with_the_nearest(refused, small_lab):
         ("val/risk", ['--goal: "val/risk" is no goal', "val/classification_error < 0.03"]),
         ("val/risk <= low", ["--goal", '"low"']),
         ("val/risk <= nan", ["--goal", "`threshold` = nan", "finite"]),
-        ("val/risc <= 0.1", ['"val/risc" was never measured', "Measured: val/risk."]),
+        ("val/risc <= 0.1", ['goal: Unknown metric "val/risc". Did you mean "val/risk"?']),
         ("", ['--goal: "" is no goal']),
         ("two\nlines", ["--goal"]),
     ],

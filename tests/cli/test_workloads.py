@@ -61,6 +61,12 @@ def test_an_unknown_source_is_refused(call):
     assert call("workloads", "--source", "papers").code == 2
 
 
+def test_a_data_folder_that_is_none_is_refused(refused, tmp_path):
+    line = refused("workloads", "--data", tmp_path / "nowhere")
+
+    assert f"--data names {tmp_path / 'nowhere'}, which is no folder" in line
+
+
 def test_a_workload_of_the_paper_is_told_with_what_to_run_and_to_get(list_all):
     rows = {row["name"]: row for row in list_all("--source", "paper")}
     row = rows["imagenet/resnet_50/nesterov_momentum"]

@@ -36,13 +36,11 @@ def test_a_missing_key_is_named_by_its_place():
 
 
 def test_a_wrong_value_is_shown():
-    assert failure({"inner": {"size": "big"}}).startswith(
-        "spec.toml: `inner.size` = 'big': Input should be a valid integer"
-    )
+    assert failure({"inner": {"size": "big"}}).startswith("spec.toml: `inner.size` = 'big': give a whole number")
 
 
 def test_data_that_is_no_table_at_all_is_shown():
-    assert failure([1]).startswith("spec.toml: [1]: Input should be a valid dictionary")
+    assert failure([1]).startswith("spec.toml: [1]: give a table")
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])

@@ -244,7 +244,7 @@ def test_offline_the_message_tells_file_places_addresses_and_ways_out(tmp_path):
 
 
 def test_a_missing_file_without_address_says_so():
-    with pytest.raises(DataError, match="no address is known"):
+    with pytest.raises(DataError, match="it cannot be fetched"):
         files.read(data_file(), None, offline)
 
 

@@ -109,7 +109,7 @@ def test_auto_takes_cuda_where_there_is_one(dataset):
 
 
 def test_a_device_that_is_none_is_refused(dataset, make_digits_study):
-    with pytest.raises(SpecError, match='engine.device = "abacus" cannot be used') as caught:
+    with pytest.raises(SpecError, match='engine.device = "abacus" is no device that PyTorch finds here') as caught:
         TorchTrainer(dataset, device="abacus").program(make_digits_study(), POINTS)
 
     assert "\n" not in str(caught.value)
@@ -117,5 +117,5 @@ def test_a_device_that_is_none_is_refused(dataset, make_digits_study):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
 def test_a_device_that_is_absent_is_refused(dataset, make_digits_study):
-    with pytest.raises(SpecError, match='engine.device = "cuda" cannot be used'):
+    with pytest.raises(SpecError, match='engine.device = "cuda" is no device that PyTorch finds here'):
         TorchTrainer(dataset, device="cuda").program(make_digits_study(), POINTS)

@@ -137,11 +137,32 @@ def test_what_is_neither_file_nor_study_is_refused_with_the_closest_study():
     with pytest.raises(SpecError) as caught:
         load_sweep("digit")
 
-    assert str(caught.value).startswith('Unknown spec file or built-in study "digit". Did you mean "digits"? Known: ')
+    assert str(caught.value).startswith('There is no file digit. Unknown study "digit". Did you mean "digits"? Known: ')
+
+
+def test_a_setting_that_spoils_a_sound_spec_is_blamed(write_spec):
+    path = write_spec(TOML)
+
+    with pytest.raises(SpecError, match=f"^--set: {path}: `sweep.trials` = 0: give at least 1.$"):
+        load_sweep(path, ["sweep.trials=0"])
+
+
+def test_a_spec_that_is_wrong_by_itself_is_blamed_whatever_is_set(write_spec):
+    path = write_spec(TOML.replace("fc_128", "fc_one"))
+
+    with pytest.raises(SpecError, match=f'^{path}: Unknown model "fc_one"'):
+        load_sweep(path, ["sweep.trials=4"])
+
+
+def test_a_spec_cannot_extend_a_file(write_spec):
+    path = write_spec('extends = "base.toml"')
+
+    with pytest.raises(SpecError, match=r"A spec cannot extend a file\.$"):
+        load_sweep(path)
 
 
 def test_a_folder_is_no_spec(tmp_path):
-    with pytest.raises(SpecError, match="Unknown spec file or built-in study"):
+    with pytest.raises(SpecError, match="^There is no file "):
         load_sweep(str(tmp_path))
 
 

@@ -61,7 +61,7 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
         ),
         (
             {"workload.schedule": {**LINEAR_DECAY, "end_learning_rate_factor": "small"}},
-            "end_learning_rate_factor = small must be at least 0.",
+            "end_learning_rate_factor = 'small' must be at least 0.",
         ),
         (
             {"workload.schedule": {**LINEAR_DECAY, "end_learning_rate_factor": True}},

@@ -184,7 +184,7 @@ def test_a_workload_and_a_sweep_that_do_not_belong_together_are_refused(lab, mak
     lab.admit(make_sweep())
     lab.admit(make_sweep({"name": "wide", "workload.model": "fc_256"}))
 
-    with pytest.raises(LabError, match="Name the workload, or use --sweep"):
+    with pytest.raises(LabError, match="Name one with --sweep"):
         lab.find("digits/fc_128/sgd", "wide")
 
 

@@ -15,7 +15,7 @@ from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
-from batchlab.errors import InputError
+from batchlab.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +92,7 @@ def _column(measurements: Measurements, metric: str) -> np.ndarray:
         return measurements.metrics[metric]
     if len(measurements) == 0:
         return np.empty(0)
-    raise InputError(
-        f'"{metric}" was never measured in this study. Measured: {", ".join(sorted(measurements.metrics))}.'
-    )
+    raise InputError(f"goal: {unknown_name('metric', metric, measurements.metrics)}")
 
 
 def _value(cost: float, goal: Goal) -> float:

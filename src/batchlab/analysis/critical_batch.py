@@ -113,6 +113,9 @@ class _Seen:
     end: bool
     """Perfect scaling is seen to end, which bounds B_crit above."""
 
+    perfect: bool
+    """No batch size needed many more examples than another."""
+
     lowest: float
     highest: float
     """A bound alone on its side is never taken beyond these: fits run away where half the curve is missing."""
@@ -128,8 +131,10 @@ class _Seen:
     def warnings(self) -> list[str]:
         if self.fall and self.end:
             return []
-        if self.fall:
+        if self.fall and self.perfect:
             return ["Only perfect scaling was seen: the critical batch size has a lower bound only."]
+        if self.fall:
+            return ["The fit puts the critical batch size far beyond those tried: it has a lower bound only."]
         if self.end:
             return ["Steps hardly fall with batch size: the critical batch size has an upper bound only."]
         return ["The batch sizes lie too close together to tell the critical batch size."]
@@ -140,9 +145,11 @@ def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
     # On the curve itself the ratios are below 1.5 where B_crit is beyond twice the largest batch size, or below half
     # the smallest. Asking for both also catches steps that fall faster than 1 / B, and steps that rise.
     lowest, highest = float(batch_sizes.min()) / 2, 2 * float(batch_sizes.max())
+    is_perfect = bool(examples.max() < MIN_RATIO * examples.min())
     return _Seen(
         fall=bool(steps.max() >= MIN_RATIO * steps.min() and b_crit >= lowest),
-        end=bool(examples.max() >= MIN_RATIO * examples.min() and b_crit <= highest),
+        end=not is_perfect and bool(b_crit <= highest),
+        perfect=is_perfect,
         lowest=lowest,
         highest=highest,
     )

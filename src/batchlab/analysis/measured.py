@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from batchlab.core.measurement import Measurements
-from batchlab.errors import InputError
+from batchlab.errors import InputError, unknown_name
 
 
 def check_measured(measurements: Measurements, metric: str) -> None:
@@ -17,12 +17,12 @@ def check_measured(measurements: Measurements, metric: str) -> None:
     >>> check_measured(example_study().measurements, "val/loss")
     Traceback (most recent call last):
         ...
-    batchlab.errors.InputError: "val/loss" was never measured in this study. Measured: val/classification_error.
+    batchlab.errors.InputError: goal: Unknown metric "val/loss". Known: val/classification_error.
     """
     if len(measurements) == 0 or is_measured(measurements, metric):
         return
     measured = [name for name in measurements.metrics if is_measured(measurements, name)]
-    raise InputError(f'"{metric}" was never measured in this study. Measured: {", ".join(sorted(measured))}.')
+    raise InputError(f"goal: {unknown_name('metric', metric, measured)}")
 
 
 def is_measured(measurements: Measurements, metric: str) -> bool:

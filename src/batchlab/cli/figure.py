@@ -83,6 +83,7 @@ def _check_paper_options(*options: object) -> None:
 def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> None:
     from batchlab import plots
 
+    store.sweeps()  # an empty lab is told now; a workload that is not there, in its panel
     wanted = list(plots.PAPER_FIGURES) if name is FigureName.PAPER_ALL else [int(name.removeprefix("paper-"))]
     for number in wanted:
         needs = plots.PAPER_FIGURES[number].needs
@@ -97,7 +98,7 @@ def _results(
     store: Lab, needs: Mapping[str, list[str]], problems: list[LabError], workload: str
 ) -> list[StudyResult] | None:
     """Return the studies of a workload, with the metrics that a figure needs; None where the lab has none."""
-    if workload not in {store.sweep(name).workload for name in store.sweep_names()}:
+    if workload not in {sweep.workload for sweep in store.sweeps()}:
         return None
     found = store.results(store.find(workload), needs[workload])
     problems += found.problems

@@ -54,7 +54,11 @@ def summarise_results(results: SweepResults, goal: Goal | None = None, trials: i
     goal = goal or results.sweep.goal
     if goal is None:
         raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
-    return summarise(results.results, goal, trials)
+    summary = summarise(results.results, goal, trials)
+    few = [str(row.batch_size) for row in summary.rows if trials is not None and row.complete < trials]
+    if few:
+        warn(f"fewer than {trials} complete trials at batch size {', '.join(few)}; those that there are were used")
+    return summary
 
 
 def fail_on_problems(problems: Sequence[object]) -> None:

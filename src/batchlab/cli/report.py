@@ -38,10 +38,12 @@ def report(
     for name in wanted:
         results = store.results(store.sweep(name))
         problems += results.problems
-        if results.results:
-            sections.append(_section(store, results))
-        else:
+        if not results.results:
             warn(f"sweep {name} has no finished study that can be read; it is left out")
+        elif results.sweep.goal is None:
+            warn(f"sweep {name} has no known goal; it is left out (`batchlab curve --goal` takes one)")
+        else:
+            sections.append(_section(store, results))
     if not sections:
         fail_on_problems(problems)
     path = out or lab / "report.html"

@@ -9,6 +9,23 @@ from pydantic_core import ErrorDetails
 
 from batchlab.errors import SpecError, unknown_name
 
+_WAY_OUT = {  # by pydantic's type of the error, with its details
+    "dict_type": "give a table, such as {{name = value}}",
+    "float_parsing": "give a number",
+    "float_type": "give a number",
+    "greater_than": "give more than {gt}",
+    "greater_than_equal": "give at least {ge}",
+    "int_from_float": "give a whole number",
+    "int_parsing": "give a whole number",
+    "int_type": "give a whole number",
+    "literal_error": "give {expected}",
+    "model_type": "give a table, such as {{name = value}}",
+    "string_pattern_mismatch": "begin with a letter or digit; letters, digits, dots, - and _ may follow",
+    "string_type": "give text, in quotes",
+    "too_short": "give at least {min_length}",
+    "tuple_type": "give a list, such as [16, 64]",
+}
+
 
 class Value(BaseModel):
     """An immutable value whose fields are validated at construction.
@@ -44,11 +61,12 @@ def _sentence(cls: type[BaseModel], detail: ErrorDetails) -> str:
         return unknown_name("key", place, [_place((*detail["loc"][:-1], key)) for key in known])
     if detail["type"] == "missing":
         return f"`{place}` is missing."
-    message = detail["msg"].removeprefix("Value error, ")
     if detail["type"] == "value_error":
+        message = detail["msg"].removeprefix("Value error, ")
         return f"`{place}`: {message}" if place else message
     value = f"`{place}` = {detail['input']!r}" if place else repr(detail["input"])
-    return f"{value}: {message}."
+    way_out = _WAY_OUT.get(detail["type"], detail["msg"]).format(**detail.get("ctx", {}))
+    return f"{value}: {way_out}."
 
 
 def _place(loc: tuple[int | str, ...]) -> str:

@@ -147,9 +147,9 @@ def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
             write_file(_cached(file), content)
             return content
         failures.append(f"{url}: {len(content):,} bytes with SHA-256 {_sha256(content)}, expected {file.sha256}")
+    fetching = f"fetching failed ({'; '.join(failures)})" if failures else "it cannot be fetched"
     raise DataError(
-        f"{file} is missing: looked at {', '.join(map(str, places(file, data_dir)))};"
-        f" fetching failed ({'; '.join(failures) or 'no address is known'})."
+        f"{file} is missing: looked at {', '.join(map(str, places(file, data_dir)))}; {fetching}."
         f" Put the file into a folder and give it as --data DIR, or set {DATA_VARIABLE} to it."
     )
 

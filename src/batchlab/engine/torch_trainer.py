@@ -81,9 +81,10 @@ class TorchTrainer:
         try:
             device = torch.device(self._device_name)
             torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:
-            reason = str(error).splitlines()[0]
-            raise SpecError(f'engine.device = "{self._device_name}" cannot be used: {reason} Use "auto".') from None
+        except (RuntimeError, AssertionError):
+            raise SpecError(
+                f'engine.device = "{self._device_name}" is no device that PyTorch finds here: use "auto" or "cpu".'
+            ) from None
         return device
 
     @cached_property

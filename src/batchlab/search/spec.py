@@ -32,13 +32,30 @@ def load_sweep(spec: str, settings: Sequence[str] = ()) -> Sweep:
     data = _merged(layers)
     for setting in settings:
         _apply(data, setting)
+    try:
+        return _parsed(data, layers[0], source)
+    except SpecError as error:
+        if settings and _is_sound(_merged(layers), layers[0]):
+            raise SpecError(f"--set: {error}") from None
+        raise
+
+
+def _parsed(data: dict[str, Any], base: dict[str, Any], source: str) -> Sweep:
     sweep = Sweep.parse(data, source)
     try:
-        _check_alias(sweep.workload, layers[0])
+        _check_alias(sweep.workload, base)
         check_sweep(sweep)
     except SpecError as error:
         raise SpecError(f"{source}: {error}") from None
     return sweep
+
+
+def _is_sound(data: dict[str, Any], base: dict[str, Any]) -> bool:
+    try:
+        _parsed(data, base, "")
+    except SpecError:
+        return False
+    return True
 
 
 def _read(spec: str) -> tuple[list[dict[str, Any]], str]:
@@ -58,7 +75,8 @@ def _read_base(base: Any, source: str) -> list[dict[str, Any]]:
     """Return the layers of what a spec extends: a built-in study or a workload of the catalogue, never a file."""
     if not isinstance(base, str) or not (is_reference(base) or base in builtin_names()):
         known = [*builtin_names(), "paper:NAME", "small:NAME"]
-        raise SpecError(f"{source}: `extends`: {unknown_name('study', str(base), known)}")
+        hint = " A spec cannot extend a file." if str(base).endswith(".toml") else ""
+        raise SpecError(f"{source}: `extends`: {unknown_name('study', str(base), known)}{hint}")
     try:
         return _read(base)[0]
     except SpecError as error:
@@ -74,7 +92,8 @@ def _read_text(spec: str) -> tuple[str, str]:
     except (FileNotFoundError, IsADirectoryError):
         if spec in paper_names():
             raise SpecError(f"{spec} is a workload of the paper: give paper:{spec} or small:{spec}.") from None
-        raise SpecError(unknown_name("spec file or built-in study", spec, builtin_names())) from None
+        known = [*builtin_names(), "paper:NAME", "small:NAME"]
+        raise SpecError(f"There is no file {spec}. {unknown_name('study', spec, known)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path}: cannot be read: {error}.") from None
 
@@ -107,6 +126,8 @@ def _apply(data: dict[str, Any], setting: str) -> None:
     key, equals, text = setting.partition("=")
     if not equals:
         raise SpecError(f'--set {setting}: write it as KEY=VALUE, such as "sweep.trials=8".')
+    if key.strip() == "extends":
+        raise SpecError(f"--set {setting}: only a spec file can say what it extends.")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

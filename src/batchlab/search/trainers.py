@@ -133,4 +133,4 @@ def _check_values(sweep: Sweep) -> None:
 
 def _check_value(name: str, value: float) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not BOUNDS[name].admits(value):
-        raise SpecError(f"{name} = {value} must be {BOUNDS[name]}.")
+        raise SpecError(f"{name} = {value!r} must be {BOUNDS[name]}.")

@@ -96,6 +96,13 @@ class Lab:
         files = [*(self.folder / "sweeps").glob("*/sweep.json"), *(self.folder / "sweeps").glob("*/import.json")]
         return sorted({path.parent.name for path in files})
 
+    def sweeps(self) -> list[StoredSweep]:
+        """Return all sweeps, by name; LabError where there is none."""
+        sweeps = [self.sweep(name) for name in self.sweep_names()]
+        if not sweeps:
+            raise LabError(f"Lab {self.folder} holds no sweep yet.")
+        return sweeps
+
     def sweep(self, name: str) -> StoredSweep:
         """Return a stored sweep, run or imported."""
         folder = self.folder / "sweeps" / name
@@ -127,9 +134,7 @@ class Lab:
 
     def find(self, workload: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; both names may be left out where that leaves one."""
-        sweeps = [self.sweep(name) for name in self.sweep_names()]
-        if not sweeps:
-            raise LabError(f"Lab {self.folder} holds no sweep yet.")
+        sweeps = self.sweeps()
         if workload is not None and workload not in [sweep.workload for sweep in sweeps]:
             raise LabError(f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload for s in sweeps}))
         if sweep_name is not None and sweep_name not in [sweep.name for sweep in sweeps]:
@@ -137,7 +142,8 @@ class Lab:
         meant = [s for s in sweeps if workload in (None, s.workload) and sweep_name in (None, s.name)]
         if len(meant) != 1:
             choices = ", ".join(f"{s.workload} (sweep {s.name})" for s in meant or sweeps)
-            raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. Name the workload, or use --sweep.")
+            way_out = "Name the workload, or use --sweep." if workload is None else "Name one with --sweep."
+            raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. {way_out}")
         return meant[0]
 
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:

@@ -354,8 +354,8 @@ def test_what_is_no_archive_is_refused(tmp_path):
     (tmp_path / "text.tar").write_text("hello")
 
     refused(tmp_path / "empty", tmp_path, "holds no study.json")
-    refused(tmp_path / "noise.tar.bz2", tmp_path, "damaged or cut short")
-    refused(tmp_path / "text.tar", tmp_path, "damaged or cut short")
+    refused(tmp_path / "noise.tar.bz2", tmp_path, "is no archive, or it is damaged or cut short")
+    refused(tmp_path / "text.tar", tmp_path, "is no archive, or it is damaged or cut short")
     refused(tmp_path / "nowhere", tmp_path, "does not exist")
 
 

@@ -24,7 +24,7 @@ from batchlab.store.study_folder import StudyRecord
 
 def export_lab(lab: Lab, out: Path, workload: str | None = None) -> Iterator[Path]:
     """Write the finished studies of a lab, or of one workload, below `out`; yield the folder of each."""
-    sweeps = [lab.find(workload)] if workload else [lab.sweep(name) for name in lab.sweep_names()]
+    sweeps = [lab.find(workload)] if workload else lab.sweeps()
     _check_distinct(sweeps)
     for sweep in sweeps:
         results = lab.results(sweep)

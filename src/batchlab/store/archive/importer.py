@@ -86,6 +86,7 @@ def import_archive(
     source: dict[str, Any] = {"archive": path.name, "imported": datetime.now(UTC).isoformat(timespec="seconds")}
     if not path.is_dir():
         source["sha256"] = sources.check_official(path)
+        sources.check_tar(path)
     store = Lab.create(lab)
     with store.locked(), _Pool(processes or os.cpu_count() or 1) as pool:
         jobs, read = (

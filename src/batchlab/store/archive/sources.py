@@ -25,6 +25,7 @@ OFFICIAL_SHA256 = "6460ab86a6ab0f22a02e1c9b982e1ca31220bf41f669304ce86f14d19053f
 MAX_BYTES = {"study": 1 << 20, "metadata": 1 << 20, "measurements": 1 << 28}
 """Larger files are refused: the published ones have kilobytes."""
 
+_BROKEN = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError)
 HELD_BYTES = 1 << 28
 """Raw bytes of unfinished studies that are held in memory while a tar file is read."""
 
@@ -133,6 +134,19 @@ def check_official(path: Path) -> str | None:
     return found
 
 
+def check_tar(path: Path) -> None:
+    """Raise InputError unless the file begins as a tar file does, compressed or not."""
+    with path.open("rb") as raw:
+        try:
+            with _decompressed(raw, path) as stream, tarfile.open(fileobj=stream, mode="r|"):
+                pass
+        except _BROKEN as error:
+            raise InputError(
+                f"{path} is no archive, or it is damaged or cut short: {error}."
+                " Give an unpacked archive, or a .tar, .tar.bz2, .tar.gz, .tar.xz or .tar.zst file."
+            ) from error
+
+
 def tar_studies(path: Path, progress: Callable[[float], None]) -> Iterator[StudyFiles]:
     """Yield the studies of a tar file while it streams by; large or scattered ones come in several pieces.
 
@@ -146,7 +160,7 @@ def tar_studies(path: Path, progress: Callable[[float], None]) -> Iterator[Study
                 for info in archive:
                     progress(raw.tell() / total)
                     yield from _hold(held, info, archive)
-        except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError) as error:
+        except _BROKEN as error:
             raise InputError(f"{path} is damaged or cut short: {error}. Fetch it again.") from error
     yield from held.values()
 
