@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 
 import pytest
 
 from batchlab import files
 from batchlab.errors import LabError, StorageError
-from batchlab.files import make_folder, read_json, sync_files, whole_file, write_file, write_json
+from batchlab.files import make_folder, read_json, sync_files, temporary_folder, whole_file, write_file, write_json
 
 
 def names(folder):
@@ -147,6 +149,63 @@ def test_two_processes_do_not_share_a_temporary_name(tmp_path, monkeypatch):
             seen.append(file.name)
 
     assert len(set(seen)) == 2
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from batchlab.files import temporary_folder, whole_file
+path = Path(sys.argv[1])
+with {opened} as made:
+    {write}
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("opened", "write"),
+    [("whole_file(path)", "made.write(b'half')"), ("temporary_folder(path)", "(made / 'half').touch()")],
+    ids=["file", "folder"],
+)
+def test_what_a_killed_process_left_of_the_same_file_is_removed(tmp_path, opened, write):
+    script = KILLED.format(opened=opened, write=write)
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "a")], check=True)
+    assert len(names(tmp_path)) == 1
+    (tmp_path / "ab.1.tmp").write_bytes(b"of another file")
+    (tmp_path / "a.elsewhere.999999999.tmp").write_bytes(b"of another machine")
+
+    write_file(tmp_path / "a", b"new")
+
+    assert names(tmp_path) == ["a", "a.elsewhere.999999999.tmp", "ab.1.tmp"]
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_what_a_living_process_writes_stays(tmp_path, monkeypatch, is_allowed):
+    """Whether we may send it signals, or it is somebody else's."""
+
+    def refused(*arguments):
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "getpid", os.getppid)
+        other = whole_file(tmp_path / "a")
+        file = other.__enter__()
+    if not is_allowed:
+        monkeypatch.setattr(os, "kill", refused)
+    write_file(tmp_path / "a", b"ours")
+    file.write(b"theirs")
+    other.__exit__(None, None, None)
+
+    assert (tmp_path / "a").read_bytes() == b"theirs"
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_temporary_folder_is_gone_afterwards_whatever_happens(tmp_path):
+    with pytest.raises(KeyboardInterrupt), temporary_folder(tmp_path / "made" / "a") as folder:
+        (folder / "inside").mkdir()
+        raise KeyboardInterrupt
+
+    assert names(tmp_path / "made") == []
 
 
 def test_a_disk_that_refuses_is_one_clear_error_and_leaves_what_was_there(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -18,19 +20,17 @@ TEMPORARY = ".tmp"
 
 
 @contextmanager
-def whole_file(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of `path` only once all of it is on the disk.
+def whole_path(path: Path, sync: bool = True) -> Iterator[Path]:
+    """Give a temporary path; the file written there takes the place of `path` only once all of it is on the disk.
 
     Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError. Without `sync`
     that holds for a kill but not for a power cut, until `sync_files` has made up for it.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = _temporary(path)
     try:
-        with temporary.open("wb") as file:
-            yield file
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
+        yield temporary
+        if sync:
+            sync_path(temporary)
         temporary.replace(path)
         if sync:
             sync_path(path.parent)
@@ -40,6 +40,24 @@ def whole_file(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError) and not isinstance(error, StorageError):
             raise storage_error(path, error) from error
         raise
+
+
+@contextmanager
+def whole_file(path: Path, sync: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of `path` as `whole_path` says."""
+    with whole_path(path, sync) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Make a folder beside `path` that is gone afterwards, with all that is in it."""
+    folder = _temporary(path)
+    make_folder(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_file(path: Path, content: bytes, sync: bool = True) -> None:
@@ -81,6 +99,38 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(folder, error) from error
+
+
+def _temporary(path: Path) -> Path:
+    """Return where this process writes what becomes `path`; what processes that were killed left there is removed.
+
+    The name holds the machine, for others may share the folder: whether their processes live cannot be seen from here.
+    """
+    start = f"{path.name}.{platform.node()}."
+    with suppress(OSError):
+        for name in os.listdir(path.parent):
+            process = name.removeprefix(start).removesuffix(TEMPORARY)
+            if name == f"{start}{process}{TEMPORARY}" and process.isdecimal() and not _is_running(int(process)):
+                _remove(path.with_name(name))
+    return path.with_name(f"{start}{os.getpid()}{TEMPORARY}")
+
+
+def _is_running(process: int) -> bool:
+    """Return whether a process of this number lives on this machine."""
+    try:
+        os.kill(process, 0)
+    except PermissionError:  # somebody else's
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: Path, data: Any, sync: bool = True) -> None:

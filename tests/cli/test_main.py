@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -126,4 +127,20 @@ def test_ctrl_c_outside_of_training_says_so(call, monkeypatch, small_spec):
     monkeypatch.setattr("batchlab.search.spec.load_sweep", interrupt)
     answer = call("run", small_spec)
 
-    assert (answer.code, answer.err) == (75, "batchlab: Interrupted before anything was started.\n")
+    assert (answer.code, answer.err) == (75, "batchlab: Interrupted; no study was training.\n")
+
+
+def test_sigterm_while_a_dataset_is_made_ends_as_ctrl_c_does(call, monkeypatch, small_spec):
+    def make(*arguments: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("batchlab.search.runner.make_trainer", make)
+    before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("the process would have been killed"))
+    ours = signal.getsignal(signal.SIGTERM)
+    try:
+        answer = call("run", small_spec)
+        assert signal.getsignal(signal.SIGTERM) is ours
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (answer.code, answer.err) == (75, "batchlab: Interrupted; no study was training.\n")

@@ -154,7 +154,24 @@ def test_a_truncated_tar_is_named(release):
     pack(release, "cifar-10-batches-py", "cifar-10-python.tar.gz")
     os.truncate(release / "cifar-10-python.tar.gz", 50_000)
 
-    with pytest.raises(DataError, match=r"cifar-10-python\.tar\.gz: the tar is truncated or damaged"):
+    with pytest.raises(DataError, match=r"cifar-10-python\.tar\.gz: the gzip file is truncated or damaged"):
+        cifar_10.load(Source(release))
+
+
+def test_a_link_in_place_of_a_batch_is_refused(release):
+    (release / "cifar-10-batches-py" / "data_batch_1").unlink()
+    (release / "cifar-10-batches-py" / "data_batch_1").symlink_to("nowhere")
+    pack(release, "cifar-10-batches-py", "cifar-10-python.tar.gz")
+
+    with pytest.raises(DataError, match=r"cifar-10-python\.tar\.gz: \S+/data_batch_1 is no file of at most 40,000,000"):
+        cifar_10.load(Source(release))
+
+
+def test_a_batch_that_unpacks_to_far_more_than_a_published_one_is_refused(release):
+    os.truncate(release / "cifar-10-batches-py" / "data_batch_3", 40_000_001)
+    pack(release, "cifar-10-batches-py", "cifar-10-python.tar.gz")
+
+    with pytest.raises(DataError, match=r"cifar-10-python\.tar\.gz: \S+/data_batch_3 is no file of at most 40,000,000"):
         cifar_10.load(Source(release))
 
 

@@ -126,6 +126,37 @@ def test_a_making_that_was_stopped_between_the_splits_is_done_again(crawl, cache
         assert np.array_equal(getattr(first, split).inputs, getattr(second, split).inputs)
 
 
+def test_training_rows_appear_after_those_of_the_other_splits(crawl, monkeypatch):
+    """So that another process that finds the first finds all three."""
+    appeared, replace = [], Path.replace
+
+    def noted(path: Path, target: Path) -> Path:
+        appeared.append(target.name.rpartition("-")[0])
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", noted)
+    load(crawl)
+
+    assert appeared == ["common_crawl", "common_crawl-val", "common_crawl-test", "common_crawl-train"]
+
+
+@pytest.mark.parametrize("lost", ["train", "val", "test"])
+def test_splits_that_are_there_stay_while_a_lost_one_is_made_again(crawl, cache, monkeypatch, lost):
+    load(crawl)
+    (path,) = (cache / "tokens").glob(f"common_crawl-{lost}*")
+    path.unlink()
+    there = sorted((cache / "tokens").iterdir())
+
+    def watched(*arguments: object) -> None:
+        assert there == [path for path in sorted((cache / "tokens").iterdir()) if path.suffix == ".npy"]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(token_cache, "encode", watched)
+    with pytest.raises(KeyboardInterrupt):
+        load(crawl)
+    assert there == sorted((cache / "tokens").iterdir())
+
+
 def test_another_clip_makes_training_rows_alone(crawl, cache):
     load(crawl)
     loaded = load(crawl, num_tokens=5)
@@ -165,6 +196,7 @@ def test_a_folder_without_text_is_named(tmp_path):
         ("b.jsonl", b"", "is empty"),
         ("b.jsonl", b'{"text": "a"}\n{"text": \n', "line 2 is no JSON object with a field `text`"),
         ("b.jsonl", b'{"url": "a"}\n', "line 1 is no JSON object with a field `text`"),
+        ("b.jsonl", b"[" * 100_000 + b"\n", "line 1 is no JSON object with a field `text`"),
         ("b.jsonl", b"[1]\n", "line 1 is no JSON object with a field `text`"),
         ("b.jsonl", b'{"text": 5}\n', "line 1 is no JSON object with a field `text` that holds valid text"),
         ("b.jsonl", b'{"text": "\\ud800"}\n', "line 1 is no JSON object with a field `text` that holds valid text"),

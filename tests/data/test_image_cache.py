@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -166,3 +168,44 @@ def test_a_cache_that_cannot_be_written_is_a_storage_error(tmp_path, cache):
 
     with pytest.raises(StorageError, match=f"Could not write {cache}{os.sep}images"):
         load_images("two", list_files(tmp_path / "images"), 4)
+
+
+def test_only_formats_of_photographs_are_read(monkeypatch):
+    """Pillow would give an EPS to another program."""
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", lambda *_, **__: pytest.fail("started a program"))
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n%%EOF\n"
+
+    with pytest.raises(DataError, match=r"^a\.JPEG: the image cannot be decoded \(the format is not known\)"):
+        decode(eps, 4, "a.JPEG")
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "GIF", "BMP", "WEBP"])
+def test_photographs_are_read_whatever_their_name(form):
+    decoded = decode(jpeg(Image.new("RGB", (8, 8), (200, 200, 200)), form), 4, "a.JPEG")
+
+    assert np.abs(decoded.astype(int) - 200).max() <= 2
+
+
+def test_a_map_that_was_cut_is_named(tmp_path, cache):
+    fill(tmp_path / "images", 3)
+    load_images("three", list_files(tmp_path / "images"), 4)
+    (path,) = (cache / "images").iterdir()
+    os.truncate(path, path.stat().st_size - 1)
+
+    with pytest.raises(DataError, match=rf"^{path} holds no whole array: .* Delete it to have it made again\.$"):
+        load_images("three", list_files(tmp_path / "images"), 4)
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path, cache, monkeypatch):
+    """The process is killed in the middle: its file would stay for ever."""
+    fill(tmp_path / "images", 3)
+    script = "import os, sys; from pathlib import Path; from batchlab.data import image_cache, stored_file\n"
+    script += "image_cache.decode = lambda *_: os._exit(0)\n"
+    script += f"image_cache.load_images('three', stored_file.list_files(Path({str(tmp_path / 'images')!r})), 4)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    (left,) = (cache / "images").iterdir()
+
+    load_images("three", list_files(tmp_path / "images"), 4)
+
+    assert left.suffix == ".tmp"
+    assert [path.suffix for path in (cache / "images").iterdir()] == [".npy"]

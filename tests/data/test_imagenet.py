@@ -208,6 +208,40 @@ def test_a_missing_devkit_is_named(official):
         load(official)
 
 
+def pack_devkit(root: Path) -> Path:
+    """Pack the devkit, not compressed: a changed letter in it stays a letter."""
+    packed = root / "imagenet" / "ILSVRC2012_devkit_t12.tar.gz"
+    with tarfile.open(packed, "w:gz", compresslevel=0) as tar:
+        tar.add(root / "imagenet" / "ILSVRC2012_devkit_t12", arcname="ILSVRC2012_devkit_t12")
+    shutil.rmtree(root / "imagenet" / "ILSVRC2012_devkit_t12")
+    return packed
+
+
+def test_a_packed_devkit_in_which_one_label_changed_is_named(official):
+    packed = pack_devkit(official)
+    packed.write_bytes(packed.read_bytes().replace(b"1\n2\n3\n4\n1\n", b"1\n2\n3\n4\n2\n"))
+
+    with pytest.raises(DataError, match=r"devkit_t12\.tar\.gz: the gzip file is truncated or damaged"):
+        load(official)
+
+
+def test_a_folder_in_place_of_a_packed_file_is_named(official):
+    ground_truth(official).unlink()
+    ground_truth(official).mkdir()
+    pack_devkit(official)
+
+    with pytest.raises(DataError, match=r"devkit_t12\.tar\.gz: \S+ground_truth\.txt is no file of at most"):
+        load(official)
+
+
+def test_a_packed_devkit_without_the_labels_is_named(official):
+    ground_truth(official).unlink()
+    pack_devkit(official)
+
+    with pytest.raises(DataError, match=r"ground_truth\.txt is missing\. Put ILSVRC2012_devkit_t12\.tar\.gz"):
+        load(official)
+
+
 def test_a_damaged_table_of_classes_is_named(official):
     (ground_truth(official).parent / "meta.mat").write_bytes(b"\0" * 200)
 
@@ -229,7 +263,7 @@ def test_a_truncated_class_tar_inside_the_training_tar_is_refused(official):
     os.truncate(root / "train" / "n00000002.tar", 5 * 512)
     pack(root / "ILSVRC2012_img_train.tar", root / "train")
 
-    with pytest.raises(DataError, match=r"ILSVRC2012_img_train\.tar: the tar is truncated or damaged"):
+    with pytest.raises(DataError, match=r"ILSVRC2012_img_train\.tar: n00000002\.tar: the tar is truncated or damaged"):
         load(official)
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -168,10 +170,49 @@ def test_a_truncated_archive_is_named(archive, cache):
     assert list(cache.iterdir()) == []
 
 
+def test_an_archive_in_which_one_letter_changed_is_named(archive, cache):
+    """Not compressed: a changed letter stays a letter, and only the checksum at the end can tell."""
+    content = gzip.decompress(archive.read_bytes())
+    packed = gzip.compress(content, compresslevel=0)
+    archive.write_bytes(packed.replace(b"shard 42\n", b"shard 43\n"))
+
+    with pytest.raises(DataError, match=f"^\\S+{lm1b.ARCHIVE}: the gzip file is truncated or damaged") as caught:
+        load(archive.parent)
+    assert "\n" not in str(caught.value)
+    assert list(cache.iterdir()) == []
+
+
+def test_an_archive_that_turns_out_damaged_while_text_is_written_is_no_full_disk(tree, archive):
+    """Packed in two parts: the checksum of the first is met in the middle of the long shard."""
+    (tree / "lm1b" / lm1b.TRAIN_SHARDS[0]).write_text("long " * 20_000)
+    with tarfile.open(archive, "w:gz", compresslevel=0) as tar:
+        tar.add(tree / "lm1b" / lm1b.TRAIN_SHARDS[0], lm1b.TRAIN_SHARDS[0])
+    content = gzip.decompress(archive.read_bytes())
+    first = gzip.compress(content[:50_000], compresslevel=0).replace(b"long", b"lung", 1)
+    archive.write_bytes(first + gzip.compress(content[50_000:]))
+
+    with pytest.raises(DataError, match=f"{lm1b.ARCHIVE}: the gzip file is truncated or damaged"):
+        load(archive.parent)
+
+
+def test_text_that_a_killed_process_unpacked_is_removed(archive, cache):
+    script = "import os; from pathlib import Path; from batchlab.files import temporary_folder\n"
+    script += (
+        f"with temporary_folder(Path({str(cache / 'lm1b-text')!r})) as folder: (folder / 'a').touch(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+    (left,) = cache.iterdir()
+
+    load(archive.parent)
+
+    assert left.name.startswith("lm1b-text.")
+    assert sorted(path.name for path in cache.iterdir()) == ["tokens", "vocabularies"]
+
+
 def test_an_archive_that_is_none_is_named(tmp_path):
     (tmp_path / lm1b.ARCHIVE).write_bytes(gzip.compress(b"no archive" * 100))
 
-    with pytest.raises(DataError, match=f"{lm1b.ARCHIVE}: truncated or damaged"):
+    with pytest.raises(DataError, match=f"{lm1b.ARCHIVE}: the tar is truncated or damaged"):
         load(tmp_path)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from PIL import Image
 
 from batchlab.core.workload import Named
-from batchlab.data import image_cache, registry
+from batchlab.data import image_cache, open_images, registry
 from batchlab.errors import DataError
 
 HEADER = "ImageID,Source,LabelName,Confidence\n"
@@ -136,6 +137,23 @@ def test_a_class_that_stands_twice_is_refused(root):
 
     with pytest.raises(DataError, match=r"classes-trainable\.txt: 2 lines with 1 classes"):
         load(root)
+
+
+def test_a_listed_image_takes_little_memory(root):
+    """Of 4.5 million images, 250 bytes each are 1.1 GB."""
+    folder = root / "many"
+    folder.mkdir()
+    for number in range(1000):
+        (folder / f"{number:016x}.jpg").write_bytes(b"x" * 300)
+
+    tracemalloc.start()
+    try:
+        listed = open_images._list_images(folder)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [listed[0].name, listed[-1].name] == ["0000000000000000.jpg", "00000000000003e7.jpg"]
+    assert peak / 1000 < 250
 
 
 def test_its_state_follows_the_list_of_classes(root, tmp_path_factory):

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import tarfile
+import tracemalloc
 
 import pytest
 
@@ -37,11 +39,7 @@ def test_a_tar_inside_a_tar_is_read_in_place(tmp_path):
         tar_of({"x.tar": tar_of({"1.jpg": b"one"}), "y.tar": tar_of({"2.jpg": b"two"})})
     )
 
-    inner = [
-        file
-        for outer in tar_members(tmp_path / "outer.tar")
-        for file in tar_members(outer.path, outer.offset, outer.num_bytes)
-    ]
+    inner = [file for outer in tar_members(tmp_path / "outer.tar") for file in tar_members(outer)]
 
     assert [(file.name, file.read()) for file in inner] == [("1.jpg", b"one"), ("2.jpg", b"two")]
     assert str(inner[1]) == f"{tmp_path}/outer.tar: 2.jpg"
@@ -55,6 +53,36 @@ def test_a_tar_that_was_cut_anywhere_is_refused_by_name(tmp_path, num_bytes):
 
     with pytest.raises(DataError, match=r"^\S+/cut\.tar: the tar is truncated or damaged"):
         list_files(tmp_path / "cut.tar")
+
+
+def test_a_damaged_tar_inside_a_tar_is_named_with_both(tmp_path):
+    (tmp_path / "outer.tar").write_bytes(tar_of({"x.tar": tar_of({"1.jpg": b"one"})[:512], "y.tar": b""}))
+
+    for inner in tar_members(tmp_path / "outer.tar"):
+        with pytest.raises(DataError, match=rf"^\S+/outer\.tar: {inner.name}: the tar is truncated or damaged"):
+            list(tar_members(inner))
+
+
+def test_a_listed_file_takes_little_memory(tmp_path):
+    """Of 4.5 million images, 250 bytes each are 1.1 GB."""
+    for number in range(1000):
+        (tmp_path / f"{number:016}.jpg").write_bytes(b"x" * 300)
+
+    tracemalloc.start()
+    try:
+        listed = list_files(tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(listed) == 1000
+    assert peak / 1000 < 250
+
+
+def test_listed_files_can_be_sent_to_another_process(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"1")
+
+    (sent,) = pickle.loads(pickle.dumps(list_files(tmp_path)))
+    assert (sent.name, sent.path, sent.read()) == ("a.txt", tmp_path / "a.txt", b"1")
 
 
 def test_a_file_that_became_shorter_is_named(tmp_path):

@@ -118,6 +118,6 @@ def test_a_kept_file_that_is_no_array_is_named(tmp_path, content):
     path = tmp_path / "some.npy"
     path.write_bytes(content)
 
-    with pytest.raises(DataError, match="some.npy holds no tokens: .* Delete it") as caught:
+    with pytest.raises(DataError, match="some.npy holds no whole array: .* Delete it") as caught:
         load_or_make(path, lambda: [])
     assert "\n" not in str(caught.value)

@@ -43,7 +43,7 @@ def main() -> None:
         _drop_output()
         code = 0
     except KeyboardInterrupt:
-        warn("Interrupted before anything was started.")
+        warn("Interrupted; no study was training.")
         code = Interrupted.exit_code
     except BatchlabError as error:
         if os.environ.get("BATCHLAB_DEBUG"):

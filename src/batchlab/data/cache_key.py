@@ -22,8 +22,9 @@ def kept_path(kind: str, name: str, suffix: str, origins: Iterable[Origin], /, *
     """Return the path in the cache folder for what is made from `origins` with these settings.
 
     >>> kept_path("tokens", "lm1b-val", ".npy", [("heldout", 12)], num_tokens=64).name
-    'lm1b-val-bb6460285897890f.npy'
+    'lm1b-val-727865b03e015f74.npy'
     """
-    described = json.dumps([list(origins), settings], sort_keys=True)
-    key = hashlib.sha256(described.encode()).hexdigest()[:16]
-    return cache_dir() / kind / f"{name}-{key}{suffix}"
+    key = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    for origin, num_bytes in origins:  # one by one: there may be millions
+        key.update(f"\n{origin!a} {num_bytes}".encode())
+    return cache_dir() / kind / f"{name}-{key.hexdigest()[:16]}{suffix}"

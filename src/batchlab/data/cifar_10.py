@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tarfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,11 +12,13 @@ from batchlab.data import files
 from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.files import DataFile, DataState, Source
 from batchlab.data.restricted_pickle import StoredArray, read_pickle
+from batchlab.data.tar_gz import read_members
 from batchlab.errors import DataError
 
 _IMAGE_SHAPE = (3, 32, 32)
 _NUM_CLASSES = 10
 _TRAIN_EXAMPLES = 45_000
+_MOST_BATCH_BYTES = 40_000_000  # a published one has 31 million
 _FOLDERS = ("cifar-10", "cifar_10")
 _NAMES = ("cifar-10-batches-py", "cifar-10-python.tar.gz", "cifar-10-batches-bin", "cifar-10-binary.tar.gz")
 
@@ -144,7 +144,7 @@ def _checked(data: np.ndarray, labels: np.ndarray, source: str) -> Batch:
 
 def _read_batches(path: Path, md5: dict[str, str]) -> list[tuple[bytes, str]]:
     """Return the proven content of each batch and what to call it in errors."""
-    read = (_read_folder if path.is_dir() else _read_tar)(path, list(md5))
+    read = _read_folder(path, list(md5)) if path.is_dir() else read_members(path, md5, _MOST_BATCH_BYTES)
     for name, known in md5.items():
         if name not in read:
             raise DataError(f"{path}: {name} is missing. Restore it from the published release.")
@@ -162,16 +162,3 @@ def _read_folder(path: Path, names: list[str]) -> dict[str, bytes]:
         return {name: (path / name).read_bytes() for name in names if (path / name).exists()}
     except OSError as error:
         raise DataError(f"{error.filename} cannot be read: {error.strerror}.") from error
-
-
-def _read_tar(path: Path, names: list[str]) -> dict[str, bytes]:
-    read = {}
-    try:
-        with tarfile.open(path) as tar:
-            for member in tar:
-                name = member.name.rpartition("/")[2]
-                if name in names and (file := tar.extractfile(member)):
-                    read[name] = file.read()
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        raise DataError(f"{path}: the tar is truncated or damaged ({error}). Copy it again.") from error
-    return read

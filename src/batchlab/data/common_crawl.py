@@ -12,17 +12,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.data import files, token_cache, wet
-from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts, Examples
+from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts
 from batchlab.data.cache_key import kept_path, origins_of
 from batchlab.data.files import DataState, Source
 from batchlab.data.making import Making
 from batchlab.data.text_lines import Told, read_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
 from batchlab.errors import DataError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 COMMON_CRAWL = DatasetFacts(
     name="common_crawl",
@@ -73,23 +78,22 @@ class _Crawl:
         tokenizer = load_or_train(
             "common_crawl", self.origins, self.size, lambda: self.training([]), heldout_share=self.share
         )
-        vocabulary, held_out = fingerprint(tokenizer), list[str]()
+        vocabulary = fingerprint(tokenizer)
         train_path = self._kept("train", vocabulary, num_tokens=self.num_tokens)
-        val_path, test_path = self._kept("val", vocabulary), self._kept("test", vocabulary)
-        if not (val_path.exists() and test_path.exists()):
-            train_path.unlink(missing_ok=True)  # one pass makes all three; one that was stopped is done again
-        train = token_cache.load_or_make(
-            train_path, lambda: token_cache.sentence_rows(self.training(held_out), tokenizer, self.num_tokens)
-        )
-
-        def kept_whole(path: Path, sentences: list[str]) -> Examples:
-            return token_cache.load_or_make(
-                path, lambda: token_cache.whole_sentence_rows(sentences, tokenizer, HELD_OUT_TOKENS)
-            )
-
-        half = min(HELD_OUT_SENTENCES, len(held_out) // 2)
-        val, test = kept_whole(val_path, held_out[:half]), kept_whole(test_path, held_out[half:])
+        held_out_paths = self._kept("val", vocabulary), self._kept("test", vocabulary)
+        paths = (train_path, *held_out_paths)
+        if not all(path.exists() for path in paths):
+            token_cache.make(train_path, self._blocks(tokenizer, *held_out_paths))
+        train, val, test = map(token_cache.load, paths)
         return Dataset("common_crawl", train, val, test, self.size, "language_model")
+
+    def _blocks(self, tokenizer: Tokenizer, val_path: Path, test_path: Path) -> Iterator[np.ndarray]:
+        """Yield the training rows, then keep those of the other splits: who finds the first finds all."""
+        held_out: list[str] = []
+        yield from token_cache.sentence_rows(self.training(held_out), tokenizer, self.num_tokens)
+        half = min(HELD_OUT_SENTENCES, len(held_out) // 2)
+        for path, sentences in ((val_path, held_out[:half]), (test_path, held_out[half:])):
+            token_cache.make(path, token_cache.whole_sentence_rows(sentences, tokenizer, HELD_OUT_TOKENS))
 
     def training(self, held_out: list[str]) -> Iterator[str]:
         """Yield the training sentences; as many held-out ones as are used are put into `held_out`."""
@@ -144,7 +148,7 @@ def _json_pages(path: Path, told: Told) -> Iterator[str]:
         try:
             text = json.loads(line)["text"]
             text.encode("utf-8")  # JSON can name half characters, which are no text
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DataError(
                 f"{path}, line {number} is no JSON object with a field `text` that holds valid text. Replace the file."
             ) from error

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +17,12 @@ import numpy as np
 from batchlab.data.base import ImageView
 from batchlab.data.cache_key import kept_path
 from batchlab.data.making import Making
+from batchlab.data.map_file import open_map, whole_map
 from batchlab.data.stored_file import StoredFile
 from batchlab.errors import BatchlabError, DataError
-from batchlab.files import TEMPORARY, make_folder, storage_error, sync_path
 
 CHUNK_IMAGES = 256
+_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP")  # of photographs; to read EPS, say, would start another program
 
 
 def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers: int | None = None) -> np.ndarray:
@@ -58,38 +58,12 @@ def colour_view(image_size: int) -> ImageView:
     return ImageView(size=image_size, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 
 
-def open_map(path: Path) -> np.ndarray:
-    """Return a written map, read-only."""
-    opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    return opened
-
-
-@contextmanager
-def whole_map(path: Path, shape: tuple[int, ...]) -> Iterator[tuple[Path, int]]:
-    """Give a file of zeros, uint8 of this shape, and where its values begin; it becomes `path` if all goes well."""
-    make_folder(path.parent)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
-    try:
-        zeros = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
-        offset = int(zeros.offset)
-        del zeros
-        yield temporary, offset
-        sync_path(temporary)
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise storage_error(path, error) from error
-        raise
-
-
 def decode(content: bytes, side: int, source: str) -> np.ndarray:
     """Return one image as [side, side, 3] uint8: shorter side resized to `side`, then the middle."""
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(content)) as opened:
+        with Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
             # A palette may hold transparency, which only RGBA can express.
             image = (opened.convert("RGBA") if opened.mode == "P" else opened).convert("RGB")
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

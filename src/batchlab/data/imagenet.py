@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import re
-import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,8 @@ from batchlab.data import files
 from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts, Examples, train_subset
 from batchlab.data.files import DataState, Source
 from batchlab.data.image_cache import colour_view, load_images, stored_side
-from batchlab.data.stored_file import StoredFile, list_files, tar_members
+from batchlab.data.stored_file import StoredFile, list_files, stored_file, tar_members
+from batchlab.data.tar_gz import read_members
 from batchlab.errors import DataError
 
 # Stored results depend on the numbers: never change one. 0 and 1 are those of `data.base`.
@@ -34,6 +34,7 @@ _FOLDERS = ("imagenet", "ILSVRC2012")
 _TRAIN_TAR, _VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 _GROUND_TRUTH, _META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
 _DEVKIT = "ILSVRC2012_devkit_t12"
+_MOST_DEVKIT_BYTES = 16_000_000  # in one of its files
 _TINY_FOLDERS = ("tiny-imagenet", "tiny_imagenet", "tiny-imagenet-subset")
 _TINY_NAMES = ("tiny-imagenet-200", "tiny-imagenet-*.tar")
 _WNID = re.compile(r"n\d{8}")
@@ -216,9 +217,9 @@ def _read_tiny(path: Path) -> _Tree:
     labels = dict(line.split("\t")[:2] for line in annotations.lines() if "\t" in line)
     val = [file for name, file in inside.items() if name.startswith("val/") and _is_image(file)]
     for file in val:
-        if Path(file.name).name not in labels:
-            raise DataError(f"{annotations}: it has no line for {Path(file.name).name}.")
-    val_wnids = np.array([labels[Path(file.name).name] for file in val])
+        if _last_part(file) not in labels:
+            raise DataError(f"{annotations}: it has no line for {_last_part(file)}.")
+    val_wnids = np.array([labels[_last_part(file)] for file in val])
     return _checked(_Tree(path, _Images(train, np.array(wnids)), _Images(val, val_wnids)), annotations)
 
 
@@ -258,11 +259,11 @@ def _class_tars(path: Path) -> _Images:
     images: list[StoredFile] = []
     wnids: list[str] = []
     for inner in sorted(tar_members(path), key=lambda file: file.name):
-        members = [file for file in tar_members(path, inner.offset or 0, inner.num_bytes) if _is_image(file)]
+        members = [file for file in tar_members(inner) if _is_image(file)]
         if not members:
             raise DataError(f"{inner}: the class tar holds no images.")
         images += sorted(members, key=lambda file: file.name)
-        wnids += [Path(inner.name).stem] * len(members)
+        wnids += [_last_part(inner).removesuffix(".tar")] * len(members)
     return _Images(images, np.array(wnids))
 
 
@@ -289,23 +290,22 @@ def _ground_truth(root: Path, num_images: int) -> np.ndarray:
 
 def _devkit_file(root: Path, name: str) -> tuple[str, bytes]:
     """Return a file of the devkit and its place, unpacked or not."""
+    for path in (root / name, root / "data" / name, root / _DEVKIT / "data" / name):
+        if path.exists():
+            return str(path), stored_file(path).read()
     packed = root / f"{_DEVKIT}.tar.gz"
-    try:
-        for path in (root / name, root / "data" / name, root / _DEVKIT / "data" / name):
-            if path.exists():
-                return str(path), path.read_bytes()
-        if packed.exists():
-            with tarfile.open(packed) as tar:
-                file = tar.extractfile(f"{_DEVKIT}/data/{name}")
-                assert file is not None
-                return f"{packed}: {name}", file.read()
-    except (tarfile.TarError, EOFError, KeyError, OSError) as error:
-        raise DataError(f"{root}: {name} cannot be read ({error}). Restore the devkit.") from error
-    raise DataError(f"{root}: {name} is missing. Put {_DEVKIT}.tar.gz beside the validation images.")
+    content = read_members(packed, [name], _MOST_DEVKIT_BYTES).get(name) if packed.exists() else None
+    if content is None:
+        raise DataError(f"{root}: {name} is missing. Put {_DEVKIT}.tar.gz as published beside the validation images.")
+    return f"{packed}: {name}", content
 
 
 def _is_image(file: StoredFile) -> bool:
     return file.name.lower().endswith(_IMAGE_SUFFIXES)
+
+
+def _last_part(file: StoredFile) -> str:
+    return file.name.rpartition("/")[2]
 
 
 def _below_top(name: str, path: Path) -> str:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import io
 import shutil
-import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from batchlab.data import files, token_cache
@@ -25,10 +23,11 @@ from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.cache_key import Origin, kept_path, origins_of
 from batchlab.data.files import DataFile, DataState, Source, cache_dir
 from batchlab.data.making import Making
-from batchlab.data.text_lines import decode_lines, open_text, read_lines
+from batchlab.data.tar_gz import open_tar_gz
+from batchlab.data.text_lines import decode_lines, read_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
 from batchlab.errors import DataError
-from batchlab.files import make_folder, whole_file
+from batchlab.files import make_folder, temporary_folder, whole_file
 
 _SOURCE = (
     "Chelba et al., One Billion Word Benchmark, of the WMT 2011 news crawl; text for research, scripts Apache-2.0."
@@ -194,8 +193,7 @@ def _text_folder(place: Path, stack: ExitStack) -> Path:
     """Return the folder with the official folders; that of an archive is removed when `stack` closes."""
     if place.name != ARCHIVE:
         return place.parent
-    make_folder(cache_dir())
-    folder = Path(stack.enter_context(TemporaryDirectory(prefix="lm1b-text-", dir=cache_dir())))
+    folder = stack.enter_context(temporary_folder(cache_dir() / "lm1b-text"))
     _unpack(place, folder)
     return folder
 
@@ -203,14 +201,11 @@ def _text_folder(place: Path, stack: ExitStack) -> Path:
 def _unpack(archive: Path, folder: Path) -> None:
     wanted = {Path(name) for name in (*TRAIN_SHARDS, VAL_FILE, TEST_FILE)}
     making = Making(f"{archive.name}: unpacking", archive.stat().st_size)
-    try:
-        with open_text(archive, making) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as tar:
-            for member in tar:
-                name = Path(*Path(member.name).parts[-2:])
-                if name in wanted and (content := tar.extractfile(member)) is not None:
-                    make_folder((folder / name).parent)
-                    with whole_file(folder / name, sync=False) as file:
-                        shutil.copyfileobj(content, file)
-    except tarfile.TarError as error:
-        raise DataError(f"{archive}: truncated or damaged ({error}). Replace it with the published one.") from error
+    with open_tar_gz(archive, making) as tar:
+        for member in tar:
+            name = Path(*Path(member.name).parts[-2:])
+            if name in wanted and member.isfile() and (content := tar.extractfile(member)):
+                make_folder((folder / name).parent)
+                with whole_file(folder / name, sync=False) as file:
+                    shutil.copyfileobj(content, file)
     _check_all_there([folder / name for name in sorted(wanted)], archive)

@@ -16,14 +16,16 @@ from batchlab.data import files
 from batchlab.data.base import Dataset, DatasetFacts, Examples, train_subset
 from batchlab.data.cache_key import kept_path
 from batchlab.data.files import DataState, Source
-from batchlab.data.image_cache import colour_view, load_images, open_map, stored_side, whole_map
-from batchlab.data.stored_file import StoredFile
+from batchlab.data.image_cache import colour_view, load_images, stored_side
+from batchlab.data.map_file import open_map, whole_map
+from batchlab.data.stored_file import StoredFile, stored_file
 from batchlab.errors import DataError
 
 _FOLDERS = ("open-images-v4", "open_images_v4", "open-images")
 _CLASSES = "classes-trainable.txt"
 _SPLITS = {"train": "train", "val": "validation", "test": "test"}
 _COLUMNS = ["ImageID", "Source", "LabelName", "Confidence"]
+_SUFFIX = ".jpg"
 _BLOCK_IMAGES = 4096  # whose labels are in memory at one time
 
 OPEN_IMAGES_V4 = DatasetFacts(
@@ -101,9 +103,8 @@ def _examples(
 ) -> Examples:
     official = _SPLITS[split]
     sources = _list_images(root / official)
-    numbers = {Path(source.name).stem: number for number, source in enumerate(sources)}
     table = root / f"{official}-annotations-human-imagelabels.csv"
-    positives = read_positives(table, numbers, classes)
+    positives = read_positives(table, {_image_id(source): row for row, source in enumerate(sources)}, classes)
     kept = np.unique(positives[:, 0])
     if len(kept) == 0:
         raise DataError(f"{table}: no image in {root / official} has a label that holds.")
@@ -112,10 +113,10 @@ def _examples(
     positives = positives[np.isin(positives[:, 0], kept)]
     positives = positives[np.argsort(positives[:, 0], kind="stable")]
     labels = np.stack([np.searchsorted(kept, positives[:, 0]), positives[:, 1]], axis=1)
-    chosen = [sources[number] for number in kept]
+    sources = [sources[row] for row in kept]
     name = f"{OPEN_IMAGES_V4.name}-{split}"
     return Examples(
-        load_images(name, chosen, stored_side(image_size)), _label_map(name, labels, len(kept), len(classes))
+        load_images(name, sources, stored_side(image_size)), _label_map(name, labels, len(kept), len(classes))
     )
 
 
@@ -140,15 +141,23 @@ def _label_map(name: str, labels: np.ndarray, num_images: int, num_classes: int)
 def _list_images(folder: Path) -> list[StoredFile]:
     try:
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if entry.name.endswith(".jpg")]
-            listed = [StoredFile(entry.name, entry.stat().st_size, Path(entry.path)) for entry in found]
+            listed = [
+                StoredFile(entry.name, entry.stat().st_size, folder)
+                for entry in entries
+                if entry.name.endswith(_SUFFIX)
+            ]
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}. Put the images there.") from error
-    return sorted(listed, key=lambda file: file.name)
+    listed.sort(key=lambda file: file.name)
+    return listed
+
+
+def _image_id(file: StoredFile) -> str:
+    return file.name.removesuffix(_SUFFIX)
 
 
 def _read_classes(path: Path) -> list[str]:
-    classes = [line for line in StoredFile(path.name, path.stat().st_size, path).lines() if line]
+    classes = [line for line in stored_file(path).lines() if line]
     if len(set(classes)) != len(classes) or not classes:
         raise DataError(f"{path}: {len(classes)} lines with {len(set(classes))} classes; each stands once.")
     return classes

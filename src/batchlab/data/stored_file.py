@@ -13,19 +13,24 @@ from batchlab.errors import DataError
 _BLOCK_BYTES = 512  # a tar ends with two blocks of zeros
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file, or a member of a tar."""
+    """A file, or a member of a tar. Datasets have millions: what they share is held once."""
 
     name: str
     """Its path below the folder or inside the tar, parts joined by `/`."""
 
     num_bytes: int
-    path: Path
-    """The file itself, or the tar that holds it."""
+    root: Path
+    """The folder, or the tar."""
 
     offset: int | None = None
     """Where it begins in the tar."""
+
+    @property
+    def path(self) -> Path:
+        """The file itself, or the tar that holds it."""
+        return self.root / self.name if self.offset is None else self.root
 
     def __str__(self) -> str:
         return str(self.path) if self.offset is None else f"{self.path}: {self.name}"
@@ -50,17 +55,23 @@ class StoredFile:
             raise DataError(f"{self} is not a text file ({error}). Replace it with the published one.") from error
 
 
+def stored_file(path: Path) -> StoredFile:
+    """Return one file that is there."""
+    return StoredFile(path.name, path.stat().st_size, path.parent)
+
+
 def list_files(path: Path) -> list[StoredFile]:
     """Return every file below a folder, or in an uncompressed tar, sorted by name."""
-    found = _in_folder(path, "") if path.is_dir() else tar_members(path)
+    found = _in_folder(path) if path.is_dir() else tar_members(path)
     return sorted(found, key=lambda file: file.name)
 
 
-def tar_members(path: Path, start: int = 0, num_bytes: int | None = None) -> Iterator[StoredFile]:
-    """Yield the files in an uncompressed tar, which may itself lie at `start` of another one.
+def tar_members(tar: Path | StoredFile) -> Iterator[StoredFile]:
+    """Yield the files in an uncompressed tar, which may itself be a member of another one.
 
     Only headers are read. A tar without its end is refused: it would silently lack files.
     """
+    path, start, num_bytes = (tar, 0, None) if isinstance(tar, Path) else (tar.path, tar.offset or 0, tar.num_bytes)
     try:
         with path.open("rb") as file:
             end = start + num_bytes if num_bytes is not None else os.fstat(file.fileno()).st_size
@@ -68,20 +79,21 @@ def tar_members(path: Path, start: int = 0, num_bytes: int | None = None) -> Ite
             if end - start < 2 * _BLOCK_BYTES or any(file.read(2 * _BLOCK_BYTES)):
                 raise tarfile.ReadError("its end is missing")
             file.seek(start)
-            with tarfile.TarFile(fileobj=file) as tar:
+            with tarfile.TarFile(fileobj=file) as opened:
                 yield from (
                     StoredFile(member.name.removeprefix("./"), member.size, path, member.offset_data)
-                    for member in tar
+                    for member in opened
                     if member.isfile()
                 )
     except (tarfile.TarError, OSError) as error:
-        raise DataError(f"{path}: the tar is truncated or damaged ({error}). Copy it again.") from error
+        raise DataError(f"{tar}: the tar is truncated or damaged ({error}). Copy it again.") from error
 
 
-def _in_folder(folder: Path, prefix: str) -> Iterator[StoredFile]:
-    with os.scandir(folder) as entries:
+def _in_folder(root: Path, inside: str = "") -> Iterator[StoredFile]:
+    with os.scandir(root / inside) as entries:
         for entry in entries:
+            name = inside + entry.name
             if entry.is_dir():
-                yield from _in_folder(Path(entry.path), f"{prefix}{entry.name}/")
+                yield from _in_folder(root, f"{name}/")
             else:
-                yield StoredFile(f"{prefix}{entry.name}", entry.stat().st_size, Path(entry.path))
+                yield StoredFile(name, entry.stat().st_size, root)

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from batchlab.errors import DataError, StorageError
+from batchlab.errors import DataError
 
 Told = Callable[[int], None]
 """Is called with the number of bytes just read from the disk."""
+
+MOST_LINE_BYTES = 1 << 26
+"""A longer line is taken for a file that is no text."""
 
 _BUFFER_BYTES = 1 << 20
 _WAY_OUT = "Replace the file with the published one."
@@ -25,26 +28,19 @@ def ignore(num_bytes: int) -> None:
 
 @contextmanager
 def open_text(path: Path, told: Told = ignore) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked where its name ends in `.gz`; DataError names it if it cannot be read to its end."""
-    try:
-        with io.BufferedReader(_WatchedFile(path, told), _BUFFER_BYTES) as raw:
-            if path.suffix != ".gz":
-                yield raw
-            else:
-                with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield unpacked  # type: ignore[misc]  # typeshed's gzip file is no IO, though it reads like one
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path}: the gzip file is truncated or damaged ({error}). {_WAY_OUT}") from error
-    except StorageError:
-        raise
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}. Correct that, or use another --data DIR.") from error
+    """Open a file, unpacked where its name ends in `.gz`; a read that fails is a DataError that names it."""
+    with _naming(path):
+        watched = _WatchedFile(path, told)
+    with io.BufferedReader(watched, _BUFFER_BYTES) as packed:
+        file = gzip.GzipFile(fileobj=packed) if path.suffix == ".gz" else packed
+        with file, io.BufferedReader(_NamedReads(file, path), _BUFFER_BYTES) as unpacked:
+            yield unpacked
 
 
 def read_lines(path: Path, told: Told = ignore) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without their ends; an empty file is a DataError."""
     with open_text(path, told) as file:
-        yield from decode_lines(file, str(path))
+        yield from decode_lines(iter(lambda: file.readline(MOST_LINE_BYTES + 1), b""), str(path))
 
 
 def decode_lines(lines: Iterable[bytes], source: str) -> Iterator[str]:
@@ -55,6 +51,8 @@ def decode_lines(lines: Iterable[bytes], source: str) -> Iterator[str]:
     """
     number = 0
     for number, line in enumerate(lines, start=1):
+        if len(line) > MOST_LINE_BYTES:
+            raise DataError(f"{source}, line {number} has more than {MOST_LINE_BYTES:,} bytes. {_WAY_OUT}")
         yield decode(line.removesuffix(b"\n").removesuffix(b"\r"), f"{source}, line {number}")
     if number == 0:
         raise DataError(f"{source} is empty. {_WAY_OUT}")
@@ -66,6 +64,33 @@ def decode(content: bytes, source: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(f"{source}: byte {error.start} is not valid UTF-8 ({error.reason}). {_WAY_OUT}") from error
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with reading a file into a DataError that names it."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: the gzip file is truncated or damaged ({error}). {_WAY_OUT}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}. Correct that, or use another --data DIR.") from error
+
+
+class _NamedReads(io.RawIOBase):
+    """An open file whose reads say its name when they fail: they may be called where files are written as well."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+        self._file, self._path = file, path
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read as the file itself does."""
+        with _naming(self._path):
+            return self._file.readinto(buffer)
 
 
 class _WatchedFile(io.FileIO):

@@ -14,6 +14,7 @@ import numpy as np
 
 from batchlab.core.tokens import PADDING
 from batchlab.data.base import Examples
+from batchlab.data.map_file import open_map
 from batchlab.data.vocabulary import encode
 from batchlab.errors import DataError
 from batchlab.files import make_folder, whole_file
@@ -81,18 +82,25 @@ def token_dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.int32
 
 
 def load_or_make(path: Path, blocks: Callable[[], Iterable[np.ndarray]]) -> Examples:
-    """Return the rows kept at `path`, mapped into memory; if there are none, make them from `blocks` and keep them.
-
-    Only one block is in memory at a time, and the file is whole or absent.
-    """
+    """Return the rows kept at `path`, mapped into memory; if there are none, make them from `blocks` and keep them."""
     if not path.exists():
-        make_folder(path.parent)
-        with whole_file(path) as file:
-            _write(file, blocks())
-    try:
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} holds no tokens: {error}. Delete it to have them made again.") from error
+        make(path, blocks())
+    return load(path)
+
+
+def make(path: Path, blocks: Iterable[np.ndarray]) -> None:
+    """Keep the rows of all blocks at `path`, in place of what was there; only one block is in memory at a time.
+
+    The file takes its place, whole, once `blocks` has come to its end.
+    """
+    make_folder(path.parent)
+    with whole_file(path) as file:
+        _write(file, blocks)
+
+
+def load(path: Path) -> Examples:
+    """Return the rows kept at `path`, mapped into memory."""
+    rows = open_map(path)
     return Examples(rows, rows)
 
 

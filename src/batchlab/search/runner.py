@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -37,15 +37,17 @@ def run_sweep(
     """Train all studies of a sweep and store them in a lab, going on from whatever is there.
 
     `trainer` replaces the one that the workload's name would get: your own training code, say.
-    Raises Interrupted after a signal, once the running packs have written their checkpoints.
+    Raises Interrupted after a signal, once the running packs have written their checkpoints; before there are any,
+    while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
-    trainer = trainer or make_trainer(sweep, data_dir)
-    _check_goal(sweep, trainer)
-    store = Lab.create(lab)
-    with store.locked():
-        store.admit(sweep)
-        runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
-        _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
+    with _handled_by(signal.default_int_handler, signal.SIGTERM):
+        trainer = trainer or make_trainer(sweep, data_dir)
+        _check_goal(sweep, trainer)
+        store = Lab.create(lab)
+        with store.locked():
+            store.admit(sweep)
+            runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
+            _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
 
 
 def _check_goal(sweep: Sweep, trainer: Trainer) -> None:
@@ -157,12 +159,19 @@ class _Runner:
             executor.stop()
             self._display.say("Stopping: writing checkpoints (again to stop at once).")
 
-        try:
-            before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread: whoever called us handles signals
-            before = {}
-        try:
+        with _handled_by(stop, signal.SIGINT, signal.SIGTERM):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+
+
+@contextmanager
+def _handled_by(handler: Callable[[int, FrameType | None], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Have signals of these numbers handled by `handler` for a while."""
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:  # not in the main thread: whoever called us handles signals
+        before = {}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)

@@ -1,0 +1,32 @@
+"""Arrays that are made once, kept in a file and mapped into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from batchlab.errors import DataError
+from batchlab.files import make_folder, whole_path
+
+
+def open_map(path: Path) -> np.ndarray:
+    """Return a kept array, read-only; DataError where its file was damaged since it was made."""
+    try:
+        opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{path} holds no whole array: {error}. Delete it to have it made again.") from error
+    return opened
+
+
+@contextmanager
+def whole_map(path: Path, shape: tuple[int, ...]) -> Iterator[tuple[Path, int]]:
+    """Give a file of zeros, uint8 of this shape, and where its values begin; it becomes `path` if all goes well."""
+    make_folder(path.parent)
+    with whole_path(path) as temporary:
+        zeros = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
+        offset = int(zeros.offset)
+        del zeros
+        yield temporary, offset
