@@ -70,6 +70,8 @@ def failure(changes) -> str:
         ("search_space.learning_rate.scal", "search_space.learning_rate.scale"),
         ("search_space.decay.valeus", "search_space.decay.values"),
         ("engine.devise", "engine.device"),
+        ("at.16.max_step", "at.16.max_steps"),
+        ("at.16.search_space.momentum.scal", "at.16.search_space.momentum.scale"),
     ],
 )
 def test_an_unknown_key_is_refused_with_the_closest_one_at_every_level(place, suggestion):
@@ -103,6 +105,13 @@ def test_the_known_keys_are_those_of_the_table():
         # batch sizes
         ({"sweep.batch_sizes": [16, 0]}, "`sweep.batch_sizes[1]` = 0: give at least 1."),
         ({"sweep.batch_sizes": [-4]}, "`sweep.batch_sizes[0]` = -4: give at least 1."),
+        ({"at.32.max_steps": 5}, "`at.32`: 32 is not among `sweep.batch_sizes`"),
+        ({"at.16.max_steps": 0}, "`at.16.max_steps` = 0: give at least 1."),
+        ({"at.16.max_examples": 15}, "`at.16`: max_examples = 15 ends before the first update"),
+        (
+            {"at.16.search_space.momentun": {"values": [0.9]}},
+            "`at.16.search_space`: `momentun` is not in [search_space]; add it there",
+        ),
         ({"sweep.batch_sizes": 16}, "`sweep.batch_sizes` = 16: give a list, such as [16, 64]."),
         ({"sweep.batch_sizes": []}, "`sweep.batch_sizes` = []: give at least 1."),
         ({"sweep": 3}, "`sweep` = 3: give a table, such as {name = value}."),
@@ -257,3 +266,30 @@ def test_every_difference_is_one_line_with_its_place():
 
 def test_a_table_in_place_of_a_value_is_one_difference():
     assert differences({"a": {"b": 1}}, {"a": 1}) == ["a: {'b': 1} -> 1"]
+
+
+def test_one_batch_size_may_have_ranges_and_limits_of_its_own():
+    sweep = parse(
+        {
+            "sweep.max_examples": 6400,
+            "at.16.max_steps": 500,
+            "at.16.search_space.learning_rate": {"min": 0.01, "max": 0.1, "scale": "log"},
+            "at.64.max_examples": 640,
+        }
+    )
+    usual, changed, limited = sweep.studies()
+
+    assert [study.max_steps for study in (usual, changed, limited)] == [6400, 400, 10]  # the first limit ends a trial
+    assert usual.search_space == limited.search_space == sweep.search_space
+    assert changed.search_space["learning_rate"].max == 0.1
+    assert changed.search_space.names == sweep.search_space.names
+    assert changed.search_space["momentum"] == sweep.search_space["momentum"]
+
+
+def test_changes_at_a_batch_size_survive_storage():
+    sweep = parse({"at.16.search_space.learning_rate": {"min": 0.01, "max": 0.1, "scale": "log"}})
+    stored = Sweep.parse(json.loads(json.dumps(sweep.plain())), "sweep.json")
+
+    assert stored == sweep
+    assert differences(stored.plain(), sweep.plain()) == []
+    assert "at" not in parse().plain()

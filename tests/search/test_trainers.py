@@ -51,6 +51,10 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
             {"workload.dataset": {"name": "digits", "train_examples": 15}},
             "batch size 64 is larger than the training set of digits (15 examples)",
         ),
+        (
+            {"at": {"16": {"search_space": {"momentum": {"values": [1.5]}}}}},
+            "momentum = 1.5 must be at least 0 and below 1.",
+        ),
         ({"search_space.momentum": {"min": 0.5, "max": 1.0}}, "momentum = 1.0 must be at least 0 and below 1."),
         ({"search_space.momentum": {"values": [0.5, -0.1]}}, "momentum = -0.1 must be at least 0 and below 1."),
         ({"search_space.learning_rate": {"min": 0.0, "max": 1.0}}, "learning_rate = 0.0 must be above 0."),

@@ -105,6 +105,15 @@ class Engine(Value):
     """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
 
 
+class Changes(Value):
+    """A table `[at.BATCH_SIZE]`: what is different at one batch size."""
+
+    max_steps: Annotated[int, Field(ge=1)] | None = None
+    max_examples: Annotated[int, Field(ge=1)] | None = None
+    search_space: SearchSpace = SearchSpace({})
+    """Ranges that take the place of those of the same name."""
+
+
 class Sweep(Value):
     """Everything that decides what is trained and stored; the same sweep gives the same results."""
 
@@ -114,13 +123,25 @@ class Sweep(Value):
     sweep: Plan
     search_space: SearchSpace
     engine: Engine = Engine()
+    at: dict[int, Changes] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        for batch_size, changes in (self.at or {}).items():
+            self._check_changes(batch_size, changes)
         twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
         if twice:
             raise ValueError(f"`{min(twice)}` is both fixed in the workload and in the search space; drop one")
         return self
+
+    def _check_changes(self, batch_size: int, changes: Changes) -> None:
+        if batch_size not in self.sweep.batch_sizes:
+            raise ValueError(f"`at.{batch_size}`: {batch_size} is not among `sweep.batch_sizes`")
+        unknown = set(changes.search_space.names) - set(self.search_space.names)
+        if unknown:
+            raise ValueError(f"`at.{batch_size}.search_space`: `{min(unknown)}` is not in [search_space]; add it there")
+        if changes.max_examples is not None and changes.max_examples < batch_size:
+            raise ValueError(f"`at.{batch_size}`: max_examples = {changes.max_examples} ends before the first update")
 
     def studies(self) -> list[Study]:
         """Return one study for each batch size, in ascending order."""
@@ -128,8 +149,9 @@ class Sweep(Value):
 
     def study(self, batch_size: int) -> Study:
         """Return the study of one batch size."""
-        plan = self.sweep
-        limits = [plan.max_steps, None if plan.max_examples is None else plan.max_examples // batch_size]
+        plan, changes = self.sweep, (self.at or {}).get(batch_size, Changes())
+        max_examples = changes.max_examples or plan.max_examples
+        limits = [changes.max_steps or plan.max_steps, None if max_examples is None else max_examples // batch_size]
         return Study(
             workload=self.workload,
             batch_size=batch_size,
@@ -141,7 +163,7 @@ class Sweep(Value):
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,
             evaluation=plan.evaluate,
-            search_space=self.search_space,
+            search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}),
             engine=self.engine.plain(),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -75,7 +75,7 @@ def _place(loc: tuple[int | str, ...]) -> str:
     for part in loc:
         if isinstance(part, int):
             place += f"[{part}]"
-        elif part.isidentifier() and part[0].islower():
+        elif part.isdecimal() or (part.isidentifier() and part[0].islower()):
             place += f".{part}" if place else part
     return place
 
@@ -86,6 +86,12 @@ def _known_keys(cls: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     for part in loc:
         field = cls.model_fields.get(part) if isinstance(part, str) else None
         annotation = field.annotation if field else branches.get(str(part))
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            cls = annotation
+        cls = _model_in(annotation) or cls
     return list(cls.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that a field holds: itself, or as the values of a table."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)

@@ -55,7 +55,8 @@ def check_sweep(sweep: Sweep) -> None:
         _check_names(sweep)
     _check_values(sweep)
     if sweep.sweep.sampler == "grid":
-        draw_points(sweep.studies()[0])
+        for study in sweep.studies():
+            draw_points(study)
     if facts.train_examples is not None:
         _check_largest(sweep, facts.train_examples)
     for split in sweep.sweep.evaluate.splits:
@@ -125,10 +126,11 @@ def _optional_metaparameters(workload: Workload) -> list[str]:
 def _check_values(sweep: Sweep) -> None:
     for name, value in sweep.workload.fixed_metaparameters.items():
         _check_value(name, value)
-    for name in sweep.search_space.names:
-        dimension = sweep.search_space[name]
-        for value in (dimension.min, dimension.max) if isinstance(dimension, Range) else dimension.values:
-            _check_value(name, value)
+    for space in (sweep.search_space, *(changes.search_space for changes in (sweep.at or {}).values())):
+        for name in space.names:
+            dimension = space[name]
+            for value in (dimension.min, dimension.max) if isinstance(dimension, Range) else dimension.values:
+                _check_value(name, value)
 
 
 def _check_value(name: str, value: float) -> None:
