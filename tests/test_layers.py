@@ -19,18 +19,19 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #             core <- analysis <- plots <- report <---------- cli
 ALLOWED = {
     "errors": set(),
+    "processes": set(),
     "files": {"errors"},
     "core": {"errors", "files"},
-    "data": {"errors", "files", "core"},
+    "data": {"errors", "files", "processes", "core"},
     "models": {"errors", "files", "core"},
     "optim": {"errors", "files", "core"},
     "engine": {"errors", "files", "core", "data", "models", "optim"},
-    "store": {"errors", "files", "core"},
+    "store": {"errors", "files", "processes", "core"},
     "catalogue": {"errors", "files", "core", "store"},
     "analysis": {"errors", "files", "core"},
     "plots": {"errors", "files", "core", "analysis"},
     "report": {"errors", "files", "core", "analysis", "plots"},
-    "search": {"errors", "files", "core", "data", "models", "optim", "engine", "store", "catalogue"},
+    "search": {"errors", "files", "processes", "core", "data", "models", "optim", "engine", "store", "catalogue"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine"}

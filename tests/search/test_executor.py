@@ -125,7 +125,7 @@ def test_starting_workers_leaves_the_environment_as_it_was(monkeypatch):
         assert dict(os.environ) == before
 
 
-PARENT = """
+EXECUTOR = """
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.search.executor import LocalExecutor
 import signal
@@ -137,13 +137,27 @@ if __name__ == "__main__":
 """
 
 
-def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path):
+POOL = """
+import multiprocessing, signal
+from concurrent.futures import ProcessPoolExecutor
+from batchlab.processes import die_with_parent
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), die_with_parent)
+    [each.result() for each in [pool.submit(abs, 1), pool.submit(abs, 2)]]
+    print(*pool._processes, flush=True)
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("parent", [EXECUTOR, POOL], ids=["executor", "pool"])
+def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path, parent):
     script = tmp_path / "parent.py"
-    script.write_text(PARENT)
+    script.write_text(parent)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, env=environment) as parent:
-        pids = [int(word) for word in parent.stdout.readline().split()]
-        parent.kill()
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, env=environment) as process:
+        pids = [int(word) for word in process.stdout.readline().split()]
+        process.kill()
 
     assert len(pids) == 2
     assert all(has_ended(pid) for pid in pids)

@@ -20,6 +20,7 @@ from batchlab.data.making import Making
 from batchlab.data.map_file import open_map, whole_map
 from batchlab.data.stored_file import StoredFile
 from batchlab.errors import BatchlabError, DataError
+from batchlab.processes import die_with_parent
 
 CHUNK_IMAGES = 256
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP")  # of photographs; to read EPS, say, would start another program
@@ -100,7 +101,7 @@ def _decode_all(chunks: Sequence[_Chunk], num_workers: int) -> Iterator[int]:
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(num_workers, len(chunks)), mp_context=context) as pool:
+    with ProcessPoolExecutor(min(num_workers, len(chunks)), context, die_with_parent) as pool:
         futures = [pool.submit(_decode_chunk, chunk) for chunk in chunks]
         try:
             for future in as_completed(futures):

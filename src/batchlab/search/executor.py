@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
 from batchlab.engine.calibrate import calibrate
 from batchlab.errors import BatchlabError, Interrupted, TrialError
+from batchlab.processes import die_with_parent
 from batchlab.search.pack import Hooks, PackResult, PackTask, train_pack
 
 PROGRESS_SECONDS = 0.2
@@ -161,7 +161,7 @@ def _serve(pipe: Connection, trainer: Trainer, ends: dict[int, Any], stop: Any) 
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
+    die_with_parent()
     while True:
         try:
             key, task = pipe.recv()
@@ -210,13 +210,6 @@ def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe
 def _lower(value: Any, end_step: int) -> None:
     with value.get_lock():
         value.value = min(value.value, end_step)
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
 
 
 @contextmanager

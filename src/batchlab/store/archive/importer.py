@@ -22,6 +22,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status
 from batchlab.errors import InputError, LabError, SpecError
 from batchlab.files import make_folder, sync_files, write_json
+from batchlab.processes import die_with_parent
 from batchlab.store.archive import sources, staging
 from batchlab.store.archive.convert import ConvertedStudy, Piece, assemble, digest
 from batchlab.store.archive.layout import RejectedError, StudyPath, end_step
@@ -240,7 +241,7 @@ class _Pool:
         self._limit = 2 * processes
         self._running: set[Future[Any]] = set()
         context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(processes - 1, mp_context=context) if processes > 1 else None
+        self._executor = ProcessPoolExecutor(processes - 1, context, die_with_parent) if processes > 1 else None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a piece of work, waiting while too many are under way; an error of an earlier one is raised."""
