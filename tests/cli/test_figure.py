@@ -57,3 +57,15 @@ def test_a_folder_that_cannot_be_made_is_refused(refused, small_lab, small_spec)
     line = refused("figure", "steps-to-result", "--out", small_spec)
 
     assert f"Could not write {small_spec}" in line
+
+
+def test_all_sweeps_of_a_lab_are_compared(call, refused, mixed_lab):
+    assert "The sweeps have different goals" in refused("figure", "compare")
+    assert "leave out the workload" in refused("figure", "compare", "--sweep", "small")
+
+
+def test_a_comparison_is_three_files(call, small_lab):
+    answer = call("figure", "compare", "--out", "pictures")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines() == [f"pictures/compare.{kind}" for kind in ("svg", "png", "csv")]

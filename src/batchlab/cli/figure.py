@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 
 class FigureName(StrEnum):
-    """The figures that can be drawn: two of one workload, and those of the paper."""
+    """The figures that can be drawn: two of one workload, one of all sweeps of a lab, and those of the paper."""
 
     STEPS_TO_RESULT = "steps-to-result"
     METAPARAMETERS = "metaparameters"
+    COMPARE = "compare"
     PAPER_1 = "paper-1"
     PAPER_2 = "paper-2"
     PAPER_3 = "paper-3"
@@ -48,7 +49,7 @@ class FigureName(StrEnum):
 
 
 def figure(
-    name: Annotated[FigureName, typer.Argument(help="Which figure; paper-N are those of the paper, of a whole lab.")],
+    name: Annotated[FigureName, typer.Argument(help="Which figure; compare and paper-N are of a whole lab.")],
     workload: WorkloadArgument = None,
     lab: LabOption = DEFAULT_LAB,
     out: Annotated[Path, typer.Option("--out", help="The folder for the files.")] = Path("figures"),
@@ -69,6 +70,11 @@ def figure(
         return
     if published:
         raise typer.BadParameter("--published goes with the paper's figures only")
+    if name is FigureName.COMPARE:
+        if workload or sweep:
+            raise typer.BadParameter("compare shows all sweeps of the lab; leave out the workload and --sweep")
+        _draw_compared(store, out, goal, trials)
+        return
     results, summary = summarise_sweep(store, workload, sweep, goal, trials)
     for path in _save(name, summary, out / f"{results.sweep.name}-{name}"):
         print(path)
@@ -92,6 +98,17 @@ def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> Non
         for path in plots.save(plots.draw_paper(data), data, out / f"paper-{number}"):
             print(path)
         fail_on_problems(problems)
+
+
+def _draw_compared(store: Lab, out: Path, goal: str | None, trials: int | None) -> None:
+    """Draw the steps to one goal of every sweep of a lab."""
+    from batchlab import plots
+
+    found = {sweep.name: summarise_sweep(store, None, sweep.name, goal, trials) for sweep in store.sweeps()}
+    data = plots.compare_data({name: summary for name, (_, summary) in found.items()})
+    for path in plots.save(plots.compare_figure(data), data, out / "compare"):
+        print(path)
+    fail_on_problems([problem for results, _ in found.values() for problem in results.problems])
 
 
 def _results(

@@ -1,5 +1,6 @@
 """Figures in two steps: `*_data` computes plain numbers, `draw_*` draws them. Only this room knows matplotlib."""
 
+from batchlab.plots.compare import CompareData, compare_data, compare_figure
 from batchlab.plots.export import save, svg_text
 from batchlab.plots.metaparameters import (
     MetaparametersData,
@@ -12,9 +13,12 @@ from batchlab.plots.steps_curve import StepsCurveData, draw_steps_curve, steps_c
 
 __all__ = [
     "PAPER_FIGURES",
+    "CompareData",
     "MetaparametersData",
     "PaperFigureData",
     "StepsCurveData",
+    "compare_data",
+    "compare_figure",
     "draw_metaparameters",
     "draw_paper",
     "draw_steps_curve",

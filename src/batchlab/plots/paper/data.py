@@ -76,7 +76,7 @@ class PaperPanel:
     """One panel; without any series it is empty and its notes say why."""
 
     name: str
-    """Its letter in the figure."""
+    """Its letter in the figure; empty where it is the only one."""
 
     title: str
     x_axis: Axis

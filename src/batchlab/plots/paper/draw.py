@@ -58,7 +58,8 @@ def draw_paper(data: PaperFigureData) -> Figure:
 
 def draw_panel(ax: Axes, panel: PaperPanel) -> list[Line2D]:
     """Draw one panel and return the entries of the legend that it shares with others."""
-    ax.set_title(f"({panel.name}) {panel.title}", fontsize=9, pad=15 if panel.contours else 6, parse_math=False)
+    title = f"({panel.name}) {panel.title}" if panel.name else panel.title
+    ax.set_title(title, fontsize=9, pad=15 if panel.contours else 6, parse_math=False)
     _draw_notes(ax, panel)
     if not panel.series:
         ax.set(xticks=[], yticks=[])
