@@ -1,9 +1,9 @@
 """Keep a finished sweep under docs/results: its figures and numbers, and on stdout what its README tells.
 
-    .venv/bin/python scripts/keep_result.py LAB SWEEP SPEC.toml
+    .venv/bin/python scripts/keep_result.py LAB SWEEP SPEC.toml [FOLDER]
 
-Writes docs/results/SWEEP/: the spec, both figures (SVG, PNG, CSV), curve.json, trials.csv and measurements.csv. What
-was seen, and what it means, is for a person to write.
+Writes docs/results/FOLDER, by default named after the sweep: the spec, both figures (SVG, PNG, CSV), curve.json,
+trials.csv and measurements.csv. What was seen, and what it means, is for a person to write.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
 
 def main() -> None:
     lab, sweep, spec = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-    folder = RESULTS / sweep
-    folder.mkdir(exist_ok=True)
+    folder = RESULTS / (sys.argv[4] if len(sys.argv) > 4 else sweep)
+    folder.mkdir(parents=True, exist_ok=True)
     _, summary = summarise_sweep(Lab.open(lab), None, sweep)
     shutil.copyfile(spec, folder / f"{sweep}.toml")
     draw_figures(lab, sweep, folder)
