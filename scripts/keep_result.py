@@ -9,12 +9,13 @@ trials.csv and measurements.csv. What was seen, and what it means, is for a pers
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from batchlab.analysis.summary import WorkloadSummary
+from batchlab import plots
+from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.cli.options import summarise_sweep
+from batchlab.files import write_json
 from batchlab.report import words
 from batchlab.report.tables import STEPS_HEADER, steps_table
 from batchlab.store.lab import Lab
@@ -45,16 +46,10 @@ def write_tables(lab: Path, sweep: str, folder: Path) -> None:
         connection.execute(query.format(folder / name), [sweep])
 
 
-def draw_figures(lab: Path, sweep: str, folder: Path) -> None:
-    for figure in ("steps-to-result", "metaparameters"):
-        command = ["figure", figure, "--lab", lab, "--sweep", sweep, "--out", folder]
-        subprocess.run([sys.executable, "-m", "batchlab", *map(str, command)], check=True, stdout=subprocess.DEVNULL)
-
-
-def write_curve(lab: Path, sweep: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "batchlab", "curve", "--lab", str(lab), "--sweep", sweep, "--json"]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    (folder / "curve.json").write_text(text)
+def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
+    steps, best = plots.steps_curve_data(summary), plots.metaparameters_data(summary)
+    plots.save(plots.steps_curve_figure(steps), steps, stem.with_name(f"{stem.name}-steps-to-result"))
+    plots.save(plots.metaparameters_figure(best), best, stem.with_name(f"{stem.name}-metaparameters"))
 
 
 def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
@@ -76,8 +71,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _, summary = summarise_sweep(Lab.open(lab), None, sweep)
     shutil.copyfile(spec, folder / f"{sweep}.toml")
-    draw_figures(lab, sweep, folder)
-    write_curve(lab, sweep, folder)
+    draw_figures(summary, folder / sweep)
+    write_json(folder / "curve.json", curve_json(summary))
     write_tables(lab, sweep, folder)
     print_facts(lab, sweep, summary)
 

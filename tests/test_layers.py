@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 ALLOWED = {
     "errors": set(),
     "processes": set(),
-    "files": {"errors"},
+    "files": {"errors", "processes"},
     "core": {"errors", "files"},
     "data": {"errors", "files", "processes", "core"},
     "models": {"errors", "files", "core"},

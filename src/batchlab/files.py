@@ -15,6 +15,7 @@ from typing import IO, Any
 import pydantic_core
 
 from batchlab.errors import LabError, StorageError
+from batchlab.processes import is_running
 
 TEMPORARY = ".tmp"
 
@@ -110,20 +111,9 @@ def _temporary(path: Path) -> Path:
     with suppress(OSError):
         for name in os.listdir(path.parent):
             process = name.removeprefix(start).removesuffix(TEMPORARY)
-            if name == f"{start}{process}{TEMPORARY}" and process.isdecimal() and not _is_running(int(process)):
+            if name == f"{start}{process}{TEMPORARY}" and process.isdecimal() and not is_running(int(process)):
                 _remove(path.with_name(name))
     return path.with_name(f"{start}{os.getpid()}{TEMPORARY}")
-
-
-def _is_running(process: int) -> bool:
-    """Return whether a process of this number lives on this machine."""
-    try:
-        os.kill(process, 0)
-    except PermissionError:  # somebody else's
-        return True
-    except (ProcessLookupError, OverflowError):
-        return False
-    return True
 
 
 def _remove(path: Path) -> None:

@@ -34,6 +34,22 @@ def parameters_of() -> Callable[..., ParameterMatrix]:
 
 
 @pytest.fixture
+def losses_of() -> Callable[..., list[float]]:
+    """Return a function that descends a loss for some steps and gives its values before each."""
+
+    def descend(matrix: ParameterMatrix, loss_of: Callable[[], Tensor], rate: float, num_steps: int) -> list[float]:
+        losses = []
+        for _ in range(num_steps):
+            loss = loss_of()
+            matrix.differentiate(loss[None])
+            matrix.values.sub_(matrix.gradients, alpha=rate)
+            losses.append(loss.item())
+        return losses
+
+    return descend
+
+
+@pytest.fixture
 def sentences() -> Callable[..., Tensor]:
     """Return a function that gives sentences [1, count, num_tokens] of a vocabulary of 11."""
 

@@ -72,16 +72,15 @@ def test_evaluation_gives_the_logits_of_training(parameters_of, sentences):
     assert torch.equal(evaluated, model.logits(views, tokens))
 
 
-def test_loss_falls_on_a_text_that_repeats_itself(parameters_of):
+def test_loss_falls_on_a_text_that_repeats_itself(parameters_of, losses_of):
     model = Lstm(12, 6, embedding=16, hidden=32, projection=16)
     matrix = parameters_of(model, noise=0.0, dtype=torch.float32)
     text = torch.tensor([[2, 3, 4, 5] * 3, [4, 5, 2, 3] * 3]).unsqueeze(0)
-    losses = []
-    for _ in range(60):
-        loss = F.cross_entropy(model.logits(matrix.views, text).flatten(0, 2), text.flatten())
-        matrix.differentiate(loss.unsqueeze(0))
-        matrix.values.sub_(2.0 * matrix.gradients)
-        losses.append(loss.item())
+
+    def loss() -> Tensor:
+        return F.cross_entropy(model.logits(matrix.views, text).flatten(0, 2), text.flatten())
+
+    losses = losses_of(matrix, loss, 2.0, 60)
 
     assert abs(losses[0] - math.log(6)) < 0.1
     assert losses[-1] < 0.1  # only the first token is unknown: one bit in twelve tokens, 0.06 each
@@ -95,12 +94,12 @@ def test_parameters_are_as_many_as_the_layers_need():
     softmax = 32_000 * 512 + 32_000
 
     assert num_parameters(build_model(Named(name="lstm"), (64,), 32_000)) == embedding + gates + projection + softmax
-    assert num_parameters(Lstm(64, 32_000)) == 62_823_680
+    assert num_parameters(build_model(Named(name="lstm"), (64,), 32_000)) == 62_823_680
 
 
 def test_multiplications_of_one_sentence():
     """For each of 64 tokens 8192 x 1536 in the gates, 2048 x 512 in the projection, 512 x 32,000 in the softmax."""
-    assert Lstm(64, 32_000).multiplications == 64 * (12_582_912 + 1_048_576 + 16_384_000)
+    assert build_model(Named(name="lstm"), (64,), 32_000).multiplications == 64 * (12_582_912 + 1_048_576 + 16_384_000)
 
 
 def test_the_forget_gate_starts_open_and_the_other_biases_at_zero(parameters_of):

@@ -148,7 +148,7 @@ def test_an_evaluated_example_does_not_notice_the_others():
     assert (together - trained).abs().max() > 0.01
 
 
-def test_the_loss_falls_in_training_and_in_evaluation():
+def test_the_loss_falls_in_training_and_in_evaluation(losses_of):
     model = ResNet50((1, 7, 7), 5, (1, 1), 4, 32)
     matrix = ParameterMatrix(torch.from_numpy(initial_parameters(model, np.random.default_rng(0))[None]), model.shapes)
     averages = RunningAverages(model.normalised)
@@ -156,16 +156,13 @@ def test_the_loss_falls_in_training_and_in_evaluation():
 
     def loss(is_training: bool) -> Tensor:
         averages.is_training = is_training
-        return F.cross_entropy(model.logits(matrix.views, inputs, averages=averages)[0], labels)
+        value = F.cross_entropy(model.logits(matrix.views, inputs, averages=averages)[0], labels)
+        if is_training:
+            averages.commit()
+        return value
 
     before = loss(is_training=False).item()
-    losses = []
-    for _ in range(60):
-        value = loss(is_training=True)
-        matrix.differentiate(value[None])
-        averages.commit()
-        matrix.values.sub_(matrix.gradients, alpha=0.1)
-        losses.append(value.item())
+    losses = losses_of(matrix, lambda: loss(is_training=True), 0.1, 60)
 
     assert losses[-1] < 0.5 * losses[0]
     assert loss(is_training=False).item() < 0.6 * before

@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from batchlab.core.workload import Named
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.registry import build_model
 from batchlab.models.resnet_8 import ResNet8
 
 FILTERS = (4, 6, 8)
@@ -67,7 +69,7 @@ def test_parameters_for_cifar_10():
         + (9 * 64 * 64 + 64)
         + (64 * 10 + 10)
     )
-    model = ResNet8((3, 32, 32), 10)
+    model = build_model(Named(name="resnet_8"), (3, 32, 32), 10)
 
     assert num_parameters(model) == expected == 75_050
     assert sum(name.endswith(".weight") for name in model.shapes) == 8
@@ -78,7 +80,7 @@ def test_multiplications_for_cifar_10():
     """Weights times output pixels, 32x32, 16x16 and 8x8; the biases are the few per cent."""
     weights = 1024 * 9 * (3 * 16 + 2 * 16 * 16) + 256 * 9 * (16 * 32 + 32 * 32) + 64 * 9 * (32 * 64 + 64 * 64) + 640
 
-    assert ResNet8((3, 32, 32), 10).multiplications == pytest.approx(weights, rel=0.02)
+    assert build_model(Named(name="resnet_8"), (3, 32, 32), 10).multiplications == pytest.approx(weights, rel=0.02)
 
 
 @pytest.mark.parametrize("sides", [(8, 8), (9, 6)])
@@ -109,17 +111,12 @@ def test_small_images_work(shape):
     assert model.logits(matrix_of(model).views, torch.ones(1, 2, *shape, dtype=torch.float64)).shape == (1, 2, 3)
 
 
-def test_the_loss_falls():
+def test_the_loss_falls(losses_of):
     model = ResNet8((3, 8, 8), 10, FILTERS)
     matrix = ParameterMatrix(torch.from_numpy(initial_parameters(model, np.random.default_rng(0))[None]), model.shapes)
     inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((1, 20, 3, 8, 8), np.float32))
     labels = torch.arange(20) % 10
 
-    losses = []
-    for _ in range(60):
-        loss = F.cross_entropy(model.logits(matrix.views, inputs)[0], labels)
-        matrix.differentiate(loss[None])
-        matrix.values.sub_(matrix.gradients, alpha=0.3)
-        losses.append(loss.item())
+    losses = losses_of(matrix, lambda: F.cross_entropy(model.logits(matrix.views, inputs)[0], labels), 0.3, 60)
 
     assert losses[-1] < 0.8 * losses[0]

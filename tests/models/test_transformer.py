@@ -79,16 +79,15 @@ def test_logits_equal_the_obvious_version(parameters_of, sentences):
         torch.testing.assert_close(found, obvious_logits(row, sentence, 2, 2), rtol=1e-9, atol=1e-9)
 
 
-def test_loss_falls_on_a_text_that_repeats_itself(parameters_of):
+def test_loss_falls_on_a_text_that_repeats_itself(parameters_of, losses_of):
     model = Transformer(12, 6, layers=1, width=16, feed_forward=32, heads=2)
     matrix = parameters_of(model, noise=0.0, dtype=torch.float32)
     text = torch.tensor([[2, 3, 4, 5] * 3, [4, 5, 2, 3] * 3]).unsqueeze(0)
-    losses = []
-    for _ in range(40):
-        loss = F.cross_entropy(model.logits(matrix.views, text).flatten(0, 2), text.flatten())
-        matrix.differentiate(loss.unsqueeze(0))
-        matrix.values.sub_(0.2 * matrix.gradients)
-        losses.append(loss.item())
+
+    def loss() -> Tensor:
+        return F.cross_entropy(model.logits(matrix.views, text).flatten(0, 2), text.flatten())
+
+    losses = losses_of(matrix, loss, 0.2, 40)
 
     assert losses[0] > 1
     assert losses[-1] < 0.1  # only the first token is unknown: one bit in twelve tokens, 0.06 each

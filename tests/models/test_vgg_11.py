@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from batchlab.core.workload import Named
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.registry import build_model
 from batchlab.models.vgg_11 import Vgg11
 
 FILTERS, HIDDEN = (3, 4, 5, 5, 6, 6, 7, 7), 9
@@ -42,7 +44,7 @@ def test_parameters_for_imagenet():
     filters = [3, 64, 128, 256, 256, 512, 512, 512, 512]
     convolutions = sum(9 * filters[layer] * filters[layer + 1] + filters[layer + 1] for layer in range(8))
     dense = (512 * 7 * 7 * 4096 + 4096) + (4096 * 4096 + 4096) + (4096 * 1000 + 1000)
-    model = Vgg11((3, 224, 224), 1000)
+    model = build_model(Named(name="vgg_11"), (3, 224, 224), 1000)
 
     assert num_parameters(model) == convolutions + dense == 132_863_336
     assert not model.normalised
@@ -50,7 +52,7 @@ def test_parameters_for_imagenet():
 
 def test_multiplications_for_imagenet():
     """7.6 thousand million, the number commonly given for this network."""
-    assert Vgg11((3, 224, 224), 1000).multiplications == pytest.approx(7.61e9, rel=0.01)
+    assert build_model(Named(name="vgg_11"), (3, 224, 224), 1000).multiplications == pytest.approx(7.61e9, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_logits_and_gradients_equal_those_of_ordinary_modules(sides, num_pooling
         torch.testing.assert_close(gradient, parameter.grad, rtol=1e-9, atol=1e-12)
 
 
-def test_the_loss_falls():
+def test_the_loss_falls(losses_of):
     """From weights twice as large: where kernels meet mostly padding, Glorot's leave little of a signal."""
     model = Vgg11((1, 16, 16), 4, (8, 8, 16, 16, 16, 16, 16, 16), 32)
     values = torch.from_numpy(2 * initial_parameters(model, np.random.default_rng(0))[None])
@@ -84,11 +86,6 @@ def test_the_loss_falls():
     inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((1, 8, 1, 16, 16), np.float32))
     labels = torch.arange(8) % 4
 
-    losses = []
-    for _ in range(60):
-        loss = F.cross_entropy(model.logits(matrix.views, inputs)[0], labels)
-        matrix.differentiate(loss[None])
-        matrix.values.sub_(matrix.gradients, alpha=0.02)
-        losses.append(loss.item())
+    losses = losses_of(matrix, lambda: F.cross_entropy(model.logits(matrix.views, inputs)[0], labels), 0.02, 60)
 
     assert losses[-1] < 0.5 * losses[0]

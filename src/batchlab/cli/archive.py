@@ -56,7 +56,7 @@ class _Shares:
     def __call__(self, share: float) -> None:
         now = time.perf_counter()
         if now - self._shown > 2 and share > 0:
-            from batchlab.search.progress import spell_seconds
+            from batchlab.core.duration import spell_seconds
 
             self._shown = now
             left = spell_seconds((now - self._started) * (1 - share) / share)

@@ -89,12 +89,12 @@ def _check_paper_options(*options: object) -> None:
 def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> None:
     from batchlab import plots
 
-    store.sweeps()  # an empty lab is told now; a workload that is not there, in its panel
+    stored = {sweep.workload for sweep in store.sweeps()}
     wanted = list(plots.PAPER_FIGURES) if name is FigureName.PAPER_ALL else [int(name.removeprefix("paper-"))]
     for number in wanted:
         needs = plots.PAPER_FIGURES[number].needs
         problems: list[LabError] = []
-        data = plots.paper_data(number, partial(_results, store, needs, problems), published=published)
+        data = plots.paper_data(number, partial(_results, store, stored, needs, problems), published=published)
         for path in plots.save(plots.draw_paper(data), data, out / f"paper-{number}"):
             print(path)
         fail_on_problems(problems)
@@ -112,10 +112,10 @@ def _draw_compared(store: Lab, out: Path, goal: str | None, trials: int | None) 
 
 
 def _results(
-    store: Lab, needs: Mapping[str, list[str]], problems: list[LabError], workload: str
+    store: Lab, stored: set[str], needs: Mapping[str, list[str]], problems: list[LabError], workload: str
 ) -> list[StudyResult] | None:
-    """Return the studies of a workload, with the metrics that a figure needs; None where the lab has none."""
-    if workload not in {sweep.workload for sweep in store.sweeps()}:
+    """Return the studies of a workload, with the metrics that a figure needs; None if it is not among the `stored`."""
+    if workload not in stored:
         return None
     found = store.results(store.find(workload), needs[workload])
     problems += found.problems

@@ -62,7 +62,7 @@ def print_plan(sweep: Sweep, data: Path | None, workers: int | None, as_json: bo
 
 
 def _print_estimate(sweep: Sweep, estimate: list[StudyEstimate], num_workers: int) -> None:
-    from batchlab.search.progress import spell_seconds
+    from batchlab.core.duration import spell_seconds
 
     rows = [
         [

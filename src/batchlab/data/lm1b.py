@@ -14,6 +14,7 @@ import io
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,6 @@ from batchlab.data.vocabulary import fingerprint, load_or_train
 from batchlab.errors import DataError
 from batchlab.files import make_folder, temporary_folder, whole_file
 
-_SOURCE = (
-    "Chelba et al., One Billion Word Benchmark, of the WMT 2011 news crawl; text for research, scripts Apache-2.0."
-)
 _RELEASE = "1-billion-word-language-modeling-benchmark-r13output"
 ARCHIVE = f"{_RELEASE}.tar.gz"
 TRAIN_FOLDER = "training-monolingual.tokenized.shuffled"
@@ -52,35 +50,32 @@ LM1B = DatasetFacts(
     metrics=("cross_entropy_error",),
     task="language_model",
     options=("train_examples", "vocabulary_size", "num_tokens"),
-    source=_SOURCE,
+    source="Chelba et al., One Billion Word Benchmark, of the WMT 2011 news crawl;"
+    " text for research, scripts Apache-2.0.",
     place=f"{ARCHIVE}, or its folders {TRAIN_FOLDER} and {HELD_OUT_FOLDER},",
 )
 
-LM1B_SAMPLE = DatasetFacts(
+
+def _sample_file(name: str, num_bytes: int, sha256: str) -> DataFile:
+    return DataFile(name=name, folders=("lm1b-sample", "lm1b_sample"), num_bytes=num_bytes, sha256=sha256)
+
+
+LM1B_SAMPLE = replace(
+    LM1B,
     name="lm1b_sample",
     train_examples=11_000,
     val_examples=1_216,
     test_examples=12_105,
-    input_shape=(64,),
     num_classes=8_000,
-    metrics=("cross_entropy_error",),
-    task="language_model",
-    options=("train_examples", "vocabulary_size", "num_tokens"),
-    source=_SOURCE,
     files=(
-        DataFile(
-            name="1b_benchmark.dev.tokens",
-            folders=("lm1b-sample", "lm1b_sample"),
-            num_bytes=1_673_607,
-            sha256="17cb1e765cc0ccbf2b25d6dfd5e7d03bc776882e579e77ed9626d65eb3bbdec7",
+        _sample_file(
+            "1b_benchmark.dev.tokens", 1_673_607, "17cb1e765cc0ccbf2b25d6dfd5e7d03bc776882e579e77ed9626d65eb3bbdec7"
         ),
-        DataFile(
-            name="1b_benchmark.test.tokens",
-            folders=("lm1b-sample", "lm1b_sample"),
-            num_bytes=1_650_147,
-            sha256="63c566dee364763db09e6bb9abd83f77830c4932fc852bf2f9a563b527654fd0",
+        _sample_file(
+            "1b_benchmark.test.tokens", 1_650_147, "63c566dee364763db09e6bb9abd83f77830c4932fc852bf2f9a563b527654fd0"
         ),
     ),
+    place="",
 )
 
 Sentences = Callable[[], Iterable[str]]

@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from batchlab.core.duration import spell_seconds
+
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -31,11 +33,4 @@ class Making:
     def _show(self, seconds: float) -> None:
         share = min(1.0, self._num_read / max(1, self._num_bytes))
         left = seconds / share - seconds
-        print(f"{self._what}: {share:.0%}, about {_readable(left)} left (done once, then kept)", file=sys.stderr)
-
-
-def _readable(seconds: float) -> str:
-    """Return a time as a person would say it: 40 s, 12 min, 1.5 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+        print(f"{self._what}: {share:.0%}, about {spell_seconds(left)} left (done once, then kept)", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Sub-word vocabularies: learned once from training sentences by byte pair encoding, then kept as JSON.
 
 Every byte is a token, so every text can be encoded and comes back exactly as it was. Three tokens stand for no text:
-PADDING, START and END of `data.base`; a sentence that happens to hold their names is encoded like any other text.
+PADDING, START and END of `core.tokens`; a sentence that happens to hold their names is encoded like any other text.
 """
 
 from __future__ import annotations

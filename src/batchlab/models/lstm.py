@@ -32,9 +32,7 @@ class Lstm(SingleTrialModel):
     `multiplications`.
     """
 
-    def __init__(
-        self, num_tokens: int, vocabulary: int, embedding: int = 1024, hidden: int = 2048, projection: int = 512
-    ) -> None:
+    def __init__(self, num_tokens: int, vocabulary: int, embedding: int, hidden: int, projection: int) -> None:
         self.hidden, self.projection = hidden, projection
         fans = embedding + projection, 4 * hidden
         self.shapes: dict[str, ParameterShape] = {

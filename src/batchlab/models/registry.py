@@ -73,14 +73,19 @@ _ENTRIES = {
     "simple_cnn_narrow": _simple_cnn((16, 32), 512),
     "simple_cnn_base": _simple_cnn((32, 64), 1024),
     "simple_cnn_wide": _simple_cnn((64, 128), 2048),
-    "resnet_8": Entry("resnet_8", "ResNet8", options={"filters": _whole_numbers(3, 3)}),
+    "resnet_8": Entry("resnet_8", "ResNet8", {"filters": (16, 32, 64)}, {"filters": _whole_numbers(3, 3)}),
     "resnet_50": Entry(
         "resnet_50",
         "ResNet50",
         {"blocks": (3, 4, 6, 3), "width": 64, "ghost_size": 32},
-        options={"blocks": _whole_numbers(1, 4), "width": _WHOLE_NUMBER, "ghost_size": _WHOLE_NUMBER},
+        {"blocks": _whole_numbers(1, 4), "width": _WHOLE_NUMBER, "ghost_size": _WHOLE_NUMBER},
     ),
-    "vgg_11": Entry("vgg_11", "Vgg11", options={"filters": _whole_numbers(8, 8), "hidden": _WHOLE_NUMBER}),
+    "vgg_11": Entry(
+        "vgg_11",
+        "Vgg11",
+        {"filters": (64, 128, 256, 256, 512, 512, 512, 512), "hidden": 4096},
+        {"filters": _whole_numbers(8, 8), "hidden": _WHOLE_NUMBER},
+    ),
     # The sizes of the base are the paper's; those of the others are ours.
     "transformer_base": _transformer(6, 512, 2048, 8),
     "transformer_wide": _transformer(6, 1024, 4096, 16),
@@ -89,7 +94,8 @@ _ENTRIES = {
     "lstm": Entry(
         "lstm",
         "Lstm",
-        options=dict.fromkeys(("embedding", "hidden", "projection"), _WHOLE_NUMBER),
+        {"embedding": 1024, "hidden": 2048, "projection": 512},
+        dict.fromkeys(("embedding", "hidden", "projection"), _WHOLE_NUMBER),
         is_language_model=True,
     ),
 }

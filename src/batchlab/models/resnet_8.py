@@ -22,7 +22,7 @@ class ResNet8(SingleTrialModel):
     biases, because nothing else shifts their outputs.
     """
 
-    def __init__(self, input_shape: Sequence[int], num_classes: int, filters: Sequence[int] = (16, 32, 64)) -> None:
+    def __init__(self, input_shape: Sequence[int], num_classes: int, filters: Sequence[int]) -> None:
         channels, height, width = input_shape
         self.filters = tuple(filters)
         self.shapes: dict[str, ParameterShape] = conv_shapes("conv", 3, channels, self.filters[0])

@@ -25,13 +25,7 @@ class Vgg11(SingleTrialModel):
     training starts with a plateau.
     """
 
-    def __init__(
-        self,
-        input_shape: Sequence[int],
-        num_classes: int,
-        filters: Sequence[int] = (64, 128, 256, 256, 512, 512, 512, 512),
-        hidden: int = 4096,
-    ) -> None:
+    def __init__(self, input_shape: Sequence[int], num_classes: int, filters: Sequence[int], hidden: int) -> None:
         channels, height, width = input_shape
         self.num_convolutions = len(filters)
         self.shapes: dict[str, ParameterShape] = {}

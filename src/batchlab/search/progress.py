@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from batchlab.core.duration import spell_seconds
 from batchlab.search.study_run import StudyRun
 
 if TYPE_CHECKING:
@@ -183,17 +184,6 @@ def _guess_rates(studies: Sequence[StudyProgress]) -> None:
             seconds = nearest.seconds_per_trial_step or 0.0
             scaled = seconds * size / nearest.run.study.batch_size
             study.guessed_seconds_per_trial_step = max(scaled, min(seconds, STEP_OVERHEAD))
-
-
-def spell_seconds(seconds: float) -> str:
-    """Return a duration in the unit that suits it.
-
-    >>> spell_seconds(42.4), spell_seconds(600), spell_seconds(9000)
-    ('42 s', '10 min', '2.5 h')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _status(study: StudyProgress) -> str:
