@@ -162,7 +162,7 @@ def main() -> None:
         parts = [part for part in PARTS if part != "pandas" or not options.skip_pandas]
         results = {part: run_part(part, options.tree, lab) for part in parts}
     report(results)
-    from batchlab.search.environment import environment  # here, since it is slow to import and the parts do not use it
+    from batchlab.run.environment import environment  # here, since it is slow to import and the parts do not use it
 
     for part in results.values():
         part.pop("answers", None)

@@ -37,12 +37,12 @@ from batchlab.core.workload import Named
 from batchlab.data import registry
 from batchlab.data.base import Dataset
 from batchlab.engine.base import Point
-from batchlab.engine.calibrate import calibrate
 from batchlab.engine.loop import train
+from batchlab.engine.pack_size import calibrate
 from batchlab.engine.torch_trainer import TorchTrainer
-from batchlab.search.environment import environment
-from batchlab.search.executor import worker_environment
-from batchlab.search.runner import run_sweep
+from batchlab.run.environment import environment
+from batchlab.run.executor import worker_environment
+from batchlab.run.runner import run_sweep
 from batchlab.search.samplers import draw_points
 from batchlab.store.lab import Lab
 
@@ -278,12 +278,12 @@ def time_optuna(sweep: Sweep) -> tuple[float, dict[int, int | None]]:
     queue, answers = context.Queue(), context.Queue()
     num_workers = os.cpu_count() or 1
     started = time.perf_counter()
-    for batch_size in [*reversed(sweep.sweep.batch_sizes), *[None] * num_workers]:
+    for batch_size in [*reversed(sweep.search.batch_sizes), *[None] * num_workers]:
         queue.put(batch_size)
     workers = [context.Process(target=optuna_worker, args=(queue, answers, sweep)) for _ in range(num_workers)]
     for worker in workers:
         worker.start()
-    steps = dict(answers.get() for _ in sweep.sweep.batch_sizes)
+    steps = dict(answers.get() for _ in sweep.search.batch_sizes)
     for worker in workers:
         worker.join()
     return time.perf_counter() - started, dict(sorted(steps.items()))
@@ -299,11 +299,11 @@ def time_batchlab(sweep: Sweep) -> tuple[list[float], dict[int, int | None]]:
             run_sweep(sweep, Path(folder) / lab)
             seconds.append(time.perf_counter() - started)
         results = Lab.open(Path(folder) / "second").results(sweep).results
-    return seconds, {result.batch_size: steps_to_result(result, sweep.sweep.hardest_goal).steps for result in results}
+    return seconds, {result.batch_size: steps_to_result(result, sweep.search.hardest_goal).steps for result in results}
 
 
 def measure_sweep() -> dict[str, object]:
-    from batchlab.search.spec import load_sweep
+    from batchlab.spec.load import load_sweep
 
     # Steps to result need the bare race only; a larger factor buys intervals.
     settings = {**SWEEP_BUDGET, "race_factor": 1}

@@ -11,7 +11,7 @@ def main() -> None:
     sweep = batchlab.load_sweep("digits", ["sweep.trials=8", "sweep.batch_sizes=[1, 8, 64, 512]"])
     batchlab.run_sweep(sweep, LAB)
     results = batchlab.Lab.open(LAB).results(sweep).results
-    summary = batchlab.summarise(results, sweep.sweep.hardest_goal)
+    summary = batchlab.summarise(results, sweep.search.hardest_goal)
     for row in summary.rows:
         rate = row.trial.metaparameters["learning_rate"]
         print(f"batch size {row.batch_size}: {row.steps} steps, learning rate {rate:.3g}")

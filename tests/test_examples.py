@@ -13,8 +13,8 @@ import typer.main
 
 import batchlab
 from batchlab.cli import app
-from batchlab.search.runner import run_sweep
-from batchlab.search.spec import load_sweep
+from batchlab.run.runner import run_sweep
+from batchlab.spec.load import load_sweep
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -15,9 +15,10 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 
 # Each room and the rooms it may import, itself aside.
-#   errors <- files <- core <- data, models, optim <- engine <- search <- cli
-#             core <- store <- catalogue <--------- search <- cli
-#             core <- analysis <- plots <- report <---------- cli
+#   errors <- files <- core <- data, models, optim <- engine <- spec <- run <- cli
+#                      core <- store <- catalogue <------------ spec <- run <- cli
+#                      core <- search <------------------------ spec <- run <- cli
+#                      core <- analysis <- plots <- report <--------------- cli
 ALLOWED = {
     "errors": set(),
     "processes": set(),
@@ -32,7 +33,9 @@ ALLOWED = {
     "analysis": {"errors", "files", "core"},
     "plots": {"errors", "files", "core", "analysis"},
     "report": {"errors", "files", "core", "analysis", "plots"},
-    "search": {"errors", "files", "processes", "core", "data", "models", "optim", "engine", "store", "catalogue"},
+    "search": {"errors", "core"},
+    "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
+    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine"}
@@ -121,8 +124,8 @@ def test_rooms_do_not_import_each_other_in_circles():
         "batchlab.optim.registry",
         "batchlab.plots",
         "batchlab.report",
-        "batchlab.search.runner",
-        "batchlab.search.spec",
+        "batchlab.run.runner",
+        "batchlab.spec.load",
         "batchlab.store.lab",
     ],
 )

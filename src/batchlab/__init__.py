@@ -25,8 +25,8 @@ _HOMES = {
     "Trainer": "batchlab.engine.base",
     "Trial": "batchlab.core.trial",
     "Workload": "batchlab.core.workload",
-    "load_sweep": "batchlab.search.spec",
-    "run_sweep": "batchlab.search.runner",
+    "load_sweep": "batchlab.spec.load",
+    "run_sweep": "batchlab.run.runner",
     "summarise": "batchlab.analysis.summary",
 }
 

@@ -7,7 +7,7 @@ import pytest
 from batchlab.catalogue.paper import paper_names, paper_spec, search_space_source
 from batchlab.core.sweep import Sweep
 from batchlab.errors import SpecError
-from batchlab.search.trainers import check_sweep
+from batchlab.spec.check import check_sweep
 from batchlab.store.inventory import inventory
 
 POWERS = [2**power for power in range(17)]
@@ -29,9 +29,9 @@ def test_every_spec_is_sound_and_goes_by_the_name_of_the_archive(name):
     check_sweep(sweep)
 
     assert sweep.workload.name == name
-    assert sweep.sweep.protocol == "full"
-    assert sweep.sweep.attempts == 500
-    assert sweep.sweep.batch_sizes == tuple(study.batch_size for study in inventory() if study.workload == name)
+    assert sweep.search.protocol == "full"
+    assert sweep.search.attempts == 500
+    assert sweep.search.batch_sizes == tuple(study.batch_size for study in inventory() if study.workload == name)
 
 
 def test_no_sweep_is_named_like_another_or_like_an_import():

@@ -9,7 +9,7 @@ from batchlab.catalogue.small import small_names, small_spec
 from batchlab.core.sweep import Sweep
 from batchlab.data.registry import facts
 from batchlab.errors import SpecError
-from batchlab.search.trainers import check_sweep
+from batchlab.spec.check import check_sweep
 
 
 def test_every_workload_of_the_paper_has_a_sibling():
@@ -22,10 +22,10 @@ def test_every_sibling_is_sound_and_small(name):
 
     check_sweep(sweep)
 
-    assert sweep.sweep.trials == 4
-    assert len(sweep.sweep.batch_sizes) == 3
-    assert sweep.sweep.protocol == "race"
-    assert sweep.sweep.max_steps is not None and sweep.sweep.max_steps <= 400
+    assert sweep.search.trials == 4
+    assert len(sweep.search.batch_sizes) == 3
+    assert sweep.search.protocol == "race"
+    assert sweep.search.max_steps is not None and sweep.search.max_steps <= 400
     examples = facts(sweep.workload.dataset).train_examples
     assert examples is None or examples <= 11_000
 

@@ -124,7 +124,7 @@ def test_ctrl_c_outside_of_training_says_so(call, monkeypatch, small_spec):
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("batchlab.search.spec.load_sweep", interrupt)
+    monkeypatch.setattr("batchlab.spec.load.load_sweep", interrupt)
     answer = call("run", small_spec)
 
     assert (answer.code, answer.err) == (75, "batchlab: Interrupted; no study was training.\n")
@@ -134,7 +134,7 @@ def test_sigterm_while_a_dataset_is_made_ends_as_ctrl_c_does(call, monkeypatch, 
     def make(*arguments: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("batchlab.search.runner.make_trainer", make)
+    monkeypatch.setattr("batchlab.run.runner.make_trainer", make)
     before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("the process would have been killed"))
     ours = signal.getsignal(signal.SIGTERM)
     try:

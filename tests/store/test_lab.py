@@ -193,7 +193,7 @@ def test_a_workload_and_a_sweep_that_do_not_belong_together_are_refused(lab, mak
 
 def fill(lab, sweep, finish):
     lab.admit(sweep)
-    for batch_size in sweep.sweep.batch_sizes:
+    for batch_size in sweep.search.batch_sizes:
         finish(lab.study_folder(sweep.name, batch_size), batch_size)
 
 

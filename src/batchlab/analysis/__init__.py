@@ -24,8 +24,8 @@ from batchlab.analysis.grouping import group_trials
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.measured import check_measured, is_measured
 from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
-from batchlab.analysis.robustness import steps_without_best
-from batchlab.analysis.scaling import (
+from batchlab.analysis.regime_bounds import ScalingBounds, bound_scaling
+from batchlab.analysis.regimes import (
     Regime,
     Scaling,
     end_of_perfect_scaling,
@@ -33,7 +33,7 @@ from batchlab.analysis.scaling import (
     measure_scaling,
     scaling_efficiencies,
 )
-from batchlab.analysis.scaling_bounds import ScalingBounds, bound_scaling
+from batchlab.analysis.robustness import steps_without_best
 from batchlab.analysis.selection import first_complete_trials, select_metric, select_trials
 from batchlab.analysis.steps_to_result import (
     StepsToResult,

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from batchlab.analysis.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
-from batchlab.analysis.scaling import Scaling, measure_scaling
+from batchlab.analysis.regimes import Scaling, measure_scaling
 from batchlab.analysis.steps_to_result import StepsToResult, steps_to_result
 from batchlab.analysis.text import count, listed
 from batchlab.analysis.tuning import TunedPoint, tuned_points

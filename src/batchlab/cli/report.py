@@ -64,7 +64,7 @@ def _section(store: Lab, results: SweepResults) -> ReportSection:
     if spec is None:
         return ReportSection(summary=summary, environment=environment, protocol=results.sweep.source or {})
     protocol: dict[str, Any] = {
-        "protocol": spec.sweep.protocol,
+        "protocol": spec.search.protocol,
         "trained_steps": sum(record.trained_steps or 0 for record in records),
         "full_steps": sum(record.full_steps for record in records),
         "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),

@@ -13,7 +13,7 @@ from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption,
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
-    from batchlab.search.estimate import StudyEstimate
+    from batchlab.run.estimate import StudyEstimate
 
 
 def run(
@@ -32,15 +32,15 @@ def run(
     Every batch size is tuned by itself: the same number of trials that do not diverge, each at its own point of
     the search space. At the end the curve is printed, as `batchlab curve` does.
     """
-    from batchlab.search.spec import load_sweep
+    from batchlab.spec.load import load_sweep
 
     sweep = load_sweep(spec, settings or [])
     if dry_run:
         print_plan(sweep, data, workers, as_json)
         return
     from batchlab.cli.curve import print_curve
-    from batchlab.search.progress import make_display
-    from batchlab.search.runner import run_sweep
+    from batchlab.run.progress import make_display
+    from batchlab.run.runner import run_sweep
 
     run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display())
     print_curve(lab, sweep.workload.name, sweep.name, as_json=as_json)
@@ -50,7 +50,7 @@ def run(
 
 def print_plan(sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False) -> None:
     """Print each study with its cost, an upper bound: the race ends most trials long before."""
-    from batchlab.search.estimate import estimate_sweep
+    from batchlab.run.estimate import estimate_sweep
 
     estimate = estimate_sweep(sweep, data)
     num_workers = workers or os.cpu_count() or 1
@@ -78,7 +78,7 @@ def _print_estimate(sweep: Sweep, estimate: list[StudyEstimate], num_workers: in
     ]
     header = ["batch size", "trials", "points", "max steps", "us/trial-step", "at most (one core)", "first point"]
     print(
-        f"Sweep {sweep.name}: {sweep.workload.name}, goal {sweep.sweep.hardest_goal}, {sweep.sweep.protocol} protocol"
+        f"Sweep {sweep.name}: {sweep.workload.name}, goal {sweep.search.hardest_goal}, {sweep.search.protocol} protocol"
     )
     print_table(header, rows)
     total = sum(study.max_seconds for study in estimate) / num_workers
@@ -90,12 +90,12 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     from batchlab.store.lab import Lab
 
     store = Lab.open(lab)
-    records = [store.study_folder(sweep.name, batch_size).record() for batch_size in sweep.sweep.batch_sizes]
+    records = [store.study_folder(sweep.name, batch_size).record() for batch_size in sweep.search.batch_sizes]
     for record in records:
         if record.note:
             warn(f"batch size {record.facts.batch_size}: {record.note}")
     trained = sum(record.trained_steps or 0 for record in records)
-    if sweep.sweep.protocol != "race" or not trained:
+    if sweep.search.protocol != "race" or not trained:
         return
     full = sum(record.full_steps for record in records)
     print(

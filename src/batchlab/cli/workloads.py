@@ -39,7 +39,7 @@ def workloads(
 ) -> None:
     """List what can be run by name. Tells whether the data is here."""
     from batchlab.data.files import check_data_folders
-    from batchlab.search.spec import load_sweep
+    from batchlab.spec.load import load_sweep
 
     check_data_folders(data)
     shown = [each for each in Source if source in (None, each)]
@@ -58,7 +58,7 @@ def workloads(
 
 def _studies(source: Source) -> list[str]:
     from batchlab.catalogue.reference import references
-    from batchlab.search.spec import builtin_names
+    from batchlab.spec.load import builtin_names
 
     return builtin_names() if source == Source.BUILTIN else references(source)
 
@@ -71,9 +71,9 @@ def _row(source: Source, study: str, sweep: Sweep, data_dir: Path | None) -> dic
     return {
         "name": name,
         "study": study,
-        "goal": str(sweep.sweep.hardest_goal),
-        "batch_sizes": list(sweep.sweep.batch_sizes),
-        "trials": sweep.sweep.trials,
+        "goal": str(sweep.search.hardest_goal),
+        "batch_sizes": list(sweep.search.batch_sizes),
+        "trials": sweep.search.trials,
         "source": str(source),
         "search_space": search_space_source(name) if source == Source.PAPER else "ours",
         "data": data_state(dataset, data_dir),

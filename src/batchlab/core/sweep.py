@@ -17,7 +17,7 @@ ATTEMPTS_PER_TRIAL = 5
 """Points drawn for each trial asked for: the paper attempted 500 to complete 100."""
 
 
-class Plan(Value):
+class SearchPlan(Value):
     """The table `[sweep]`: how each batch size is searched."""
 
     batch_sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)]
@@ -120,7 +120,7 @@ class Sweep(Value):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     seed: Annotated[int, Field(ge=0)] = 0
     workload: Workload
-    sweep: Plan
+    search: Annotated[SearchPlan, Field(alias="sweep")]
     search_space: SearchSpace
     engine: Engine = Engine()
     at: dict[int, Changes] | None = None
@@ -135,7 +135,7 @@ class Sweep(Value):
         return self
 
     def _check_changes(self, batch_size: int, changes: Changes) -> None:
-        if batch_size not in self.sweep.batch_sizes:
+        if batch_size not in self.search.batch_sizes:
             raise ValueError(f"`at.{batch_size}`: {batch_size} is not among `sweep.batch_sizes`")
         unknown = set(changes.search_space.names) - set(self.search_space.names)
         if unknown:
@@ -145,11 +145,11 @@ class Sweep(Value):
 
     def studies(self) -> list[Study]:
         """Return one study for each batch size, in ascending order."""
-        return [self.study(batch_size) for batch_size in self.sweep.batch_sizes]
+        return [self.study(batch_size) for batch_size in self.search.batch_sizes]
 
     def study(self, batch_size: int) -> Study:
         """Return the study of one batch size."""
-        plan, changes = self.sweep, (self.at or {}).get(batch_size, Changes())
+        plan, changes = self.search, (self.at or {}).get(batch_size, Changes())
         max_examples = changes.max_examples or plan.max_examples
         limits = [changes.max_steps or plan.max_steps, None if max_examples is None else max_examples // batch_size]
         return Study(

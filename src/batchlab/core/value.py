@@ -34,7 +34,7 @@ class Value(BaseModel):
     wrong into one `SpecError` sentence that names the place and the value.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
 
     @classmethod
     def parse(cls, data: Any, source: str) -> Self:
@@ -84,10 +84,10 @@ def _known_keys(cls: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """Return the fields of the model at `loc`; a union branch appears there as the branch's class name."""
     branches = {branch.__name__: branch for branch in Value.__subclasses__()}
     for part in loc:
-        field = cls.model_fields.get(part) if isinstance(part, str) else None
+        field = next((field for name, field in cls.model_fields.items() if part == (field.alias or name)), None)
         annotation = field.annotation if field else branches.get(str(part))
         cls = _model_in(annotation) or cls
-    return list(cls.model_fields)
+    return [field.alias or name for name, field in cls.model_fields.items()]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

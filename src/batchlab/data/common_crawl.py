@@ -21,7 +21,7 @@ from batchlab.data import files, token_cache, wet
 from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts
 from batchlab.data.cache_key import kept_path, origins_of
 from batchlab.data.files import DataState, Source
-from batchlab.data.making import Making
+from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.text_lines import Told, read_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
 from batchlab.errors import DataError
@@ -110,9 +110,9 @@ class _Crawl:
             )
 
     def _sentences(self) -> Iterator[str]:
-        making = Making("common_crawl: reading sentences", sum(num_bytes for _, num_bytes in self.origins))
+        progress = ReadingProgress("common_crawl: reading sentences", sum(num_bytes for _, num_bytes in self.origins))
         for path in self.paths:
-            for page in _pages(path, making):
+            for page in _pages(path, progress):
                 yield from filter(None, map(str.strip, page.split("\n")))
 
     def _kept(self, split: str, vocabulary: str, **settings: int) -> Path:

@@ -16,8 +16,8 @@ import numpy as np
 
 from batchlab.data.base import ImageView
 from batchlab.data.cache_key import kept_path
-from batchlab.data.making import Making
 from batchlab.data.map_file import open_map, whole_map
+from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.stored_file import StoredFile
 from batchlab.errors import BatchlabError, DataError
 from batchlab.processes import die_with_parent
@@ -39,9 +39,11 @@ def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers
                 (temporary, offset + start * side * side * 3, sources[start : start + CHUNK_IMAGES], side)
                 for start in range(0, len(sources), CHUNK_IMAGES)
             ]
-            making = Making(f"{name}: decoding {len(sources):,} images", sum(source.num_bytes for source in sources))
+            progress = ReadingProgress(
+                f"{name}: decoding {len(sources):,} images", sum(source.num_bytes for source in sources)
+            )
             for num_bytes in _decode_all(chunks, num_workers or os.cpu_count() or 1):
-                making(num_bytes)
+                progress(num_bytes)
     return open_map(path)
 
 

@@ -23,7 +23,7 @@ from batchlab.data import files, token_cache
 from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.cache_key import Origin, kept_path, origins_of
 from batchlab.data.files import DataFile, DataState, Source, cache_dir
-from batchlab.data.making import Making
+from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.tar_gz import open_tar_gz
 from batchlab.data.text_lines import decode_lines, read_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
@@ -171,9 +171,9 @@ def _check_all_there(paths: Iterable[Path], place: Path) -> None:
 
 def _sentences(folder: Path, names: Iterable[str], dataset: str) -> Iterator[str]:
     paths = [folder / name for name in names]
-    making = Making(f"{dataset}: reading sentences", sum(path.stat().st_size for path in paths))
+    progress = ReadingProgress(f"{dataset}: reading sentences", sum(path.stat().st_size for path in paths))
     for path in paths:
-        yield from read_lines(path, making)
+        yield from read_lines(path, progress)
 
 
 def _proven_number(sentences: Iterator[str], expected: int | None, place: Path) -> Iterator[str]:
@@ -195,8 +195,8 @@ def _text_folder(place: Path, stack: ExitStack) -> Path:
 
 def _unpack(archive: Path, folder: Path) -> None:
     wanted = {Path(name) for name in (*TRAIN_SHARDS, VAL_FILE, TEST_FILE)}
-    making = Making(f"{archive.name}: unpacking", archive.stat().st_size)
-    with open_tar_gz(archive, making) as tar:
+    progress = ReadingProgress(f"{archive.name}: unpacking", archive.stat().st_size)
+    with open_tar_gz(archive, progress) as tar:
         for member in tar:
             name = Path(*Path(member.name).parts[-2:])
             if name in wanted and member.isfile() and (content := tar.extractfile(member)):

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchlab.core.study import Study
+from batchlab.core.workload import Workload
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.errors import SpecError, unknown_name
 from batchlab.optim.registry import schedule_entry
@@ -36,6 +37,11 @@ LONGEST_ADVANCE = 4096
 
 OPTIMIZERS = {"sgd": ("learning_rate",), "momentum": ("learning_rate", "momentum")}
 OPTIONAL = ("ema_decay", "preconditioner_power")
+
+
+def is_quadratic(workload: Workload) -> bool:
+    """Return whether the workload is the noisy quadratic model, which has a trainer of its own."""
+    return workload.dataset.name == "nqm"
 
 
 class QuadraticTrainer:

@@ -1,1 +1,1 @@
-"""Filling studies: spec files, points, the race, worker processes, the runner."""
+"""Which points are tried and who trains on: samplers and the race. Nothing is trained here."""

@@ -42,7 +42,7 @@ class StoredSweep:
     @classmethod
     def run(cls, spec: Sweep) -> StoredSweep:
         """Return the sweep of a spec."""
-        return cls(spec.name, spec.workload.name, spec.sweep.batch_sizes, spec.sweep.hardest_goal, spec=spec)
+        return cls(spec.name, spec.workload.name, spec.search.batch_sizes, spec.search.hardest_goal, spec=spec)
 
     @classmethod
     def imported(cls, record: ImportRecord) -> StoredSweep:

@@ -15,10 +15,10 @@ from typing import Any
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
-from batchlab.engine.calibrate import calibrate
+from batchlab.engine.pack_size import calibrate
 from batchlab.errors import BatchlabError, Interrupted, TrialError
 from batchlab.processes import die_with_parent
-from batchlab.search.pack import Hooks, PackResult, PackTask, train_pack
+from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 
 PROGRESS_SECONDS = 0.2
 WORKER_VARIABLES = {

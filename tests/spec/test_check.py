@@ -6,10 +6,11 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.data import registry as data
-from batchlab.engine.quadratic import QuadraticTrainer
+from batchlab.engine.quadratic import QuadraticTrainer, is_quadratic
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import SpecError
-from batchlab.search.trainers import check_sweep, is_quadratic, make_trainer, measured_metrics
+from batchlab.run.trainers import make_trainer
+from batchlab.spec.check import check_sweep, measured_metrics
 
 
 def test_a_sound_sweep_passes(make_digits, make_nqm):

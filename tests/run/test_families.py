@@ -79,7 +79,7 @@ def test_the_loss_of_every_workload_falls(name, load):
     spec = small_spec(name)
     spec["sweep"]["evaluate"] = {"every": NUM_STEPS, "splits": ["train"]}
     sweep = Sweep.parse(spec, name)
-    study = sweep.study(sweep.sweep.batch_sizes[0]).model_copy(update={"batch_size": BATCH_SIZE})
+    study = sweep.study(sweep.search.batch_sizes[0]).model_copy(update={"batch_size": BATCH_SIZE})
     program = TorchTrainer(load(sweep.workload.dataset), "cpu").program(study, [point(sweep)])
     before = program.evaluate()["train/cross_entropy_error"][0]
 

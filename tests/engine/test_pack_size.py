@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from batchlab.core.workload import Named
-from batchlab.engine import calibrate as calibrate_module
+from batchlab.engine import pack_size as pack_size_module
 from batchlab.engine.base import Point
-from batchlab.engine.calibrate import calibrate, can_pack, fastest_pack_size
+from batchlab.engine.pack_size import calibrate, can_pack, fastest_pack_size
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(calibrate_module.time, "perf_counter", clock)
+    monkeypatch.setattr(pack_size_module.time, "perf_counter", clock)
     return clock
 
 
@@ -146,7 +146,7 @@ def test_a_trainer_gets_no_metaparameter_that_its_study_does_not_have(clock, mak
 
 
 def test_a_real_program_can_be_calibrated(trainer, make_digits_study, monkeypatch):
-    monkeypatch.setattr(calibrate_module, "TIMED_SECONDS", 0.005)
+    monkeypatch.setattr(pack_size_module, "TIMED_SECONDS", 0.005)
     study = make_digits_study().model_copy(update={"trials": 4})
 
     size, seconds = calibrate(trainer, study, {"learning_rate": 1e9, "momentum": 0.9})
@@ -165,7 +165,7 @@ def test_only_models_that_can_are_packed(trainer, clock, make_digits_study):
 
 
 def test_a_model_that_trains_one_by_one_is_measured_alone(trainer, make_digits_study, monkeypatch):
-    monkeypatch.setattr(calibrate_module, "TIMED_SECONDS", 0.005)
+    monkeypatch.setattr(pack_size_module, "TIMED_SECONDS", 0.005)
     study = make_digits_study().model_copy(update={"trials": 4, "batch_size": 2})
     single = study.model_copy(update={"workload": study.workload.model_copy(update={"model": Named(name="resnet_8")})})
 

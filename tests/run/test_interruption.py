@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import pytest
 
-from batchlab.search.runner import run_sweep
-from batchlab.search.spec import load_sweep
+from batchlab.run.runner import run_sweep
+from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
 
 PATIENCE = 120.0
@@ -71,8 +71,8 @@ import sys
 from pathlib import Path
 
 from batchlab.search import pack
-from batchlab.search.runner import run_sweep
-from batchlab.search.spec import load_sweep
+from batchlab.run.runner import run_sweep
+from batchlab.spec.load import load_sweep
 
 pack.CHECKPOINT_SECONDS = 0.05
 

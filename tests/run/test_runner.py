@@ -12,7 +12,7 @@ import pytest
 from batchlab.analysis import steps_to_result
 from batchlab.core.trial import Status
 from batchlab.errors import LabLockedError, SpecError, TrialError
-from batchlab.search.runner import run_sweep
+from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 
 
@@ -37,7 +37,7 @@ def stored(lab, sweep):
 
 def answers(lab, sweep):
     """Return the steps to the goal, the trial and its metaparameters for each batch size."""
-    points = [steps_to_result(result, sweep.sweep.hardest_goal) for result in Lab.open(lab).results(sweep).results]
+    points = [steps_to_result(result, sweep.search.hardest_goal) for result in Lab.open(lab).results(sweep).results]
     return [(point.batch_size, point.steps, point.trial.trial_id, point.trial.metaparameters) for point in points]
 
 
@@ -199,7 +199,7 @@ def test_a_users_own_trainer_is_as_good_as_any(make_scripted, tmp_path):
         np.testing.assert_allclose(curve.metrics["val/distance"], expected, rtol=1e-9)
     rates = [trial.metaparameters["learning_rate"] for trial in result.trials]
     fewest = min(np.ceil(np.log(0.01) / np.log(1 - rate)) for rate in rates)
-    assert steps_to_result(result, sweep.sweep.hardest_goal).steps == fewest
+    assert steps_to_result(result, sweep.search.hardest_goal).steps == fewest
 
 
 def test_diverged_trials_are_replaced(make_scripted, scripted, tmp_path):

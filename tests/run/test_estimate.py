@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batchlab.search.calibration import Calibration, recall, remember
-from batchlab.search.estimate import estimate_sweep
+from batchlab.run.estimate import estimate_sweep
+from batchlab.run.pack_size_cache import Calibration, recall, remember
 
 
 def test_the_cost_is_trials_times_steps_times_the_measured_time(make_digits):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from batchlab.analysis.bootstrap import HIGH, LOW, Bounds, ratio_bounds
-from batchlab.analysis.scaling import MAX_EXCESS, MIN_EFFICIENCY, end_of_perfect_scaling, max_useful_batch_size
+from batchlab.analysis.regimes import MAX_EXCESS, MIN_EFFICIENCY, end_of_perfect_scaling, max_useful_batch_size
 from batchlab.analysis.steps_to_result import StepsToResult, resample_steps
 
 NUM_RESAMPLES = 400

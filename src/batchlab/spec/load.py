@@ -14,7 +14,7 @@ from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named, Workload
 from batchlab.errors import SpecError, unknown_name
-from batchlab.search.trainers import check_sweep
+from batchlab.spec.check import check_sweep
 
 
 def builtin_names() -> list[str]:

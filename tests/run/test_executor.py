@@ -14,8 +14,8 @@ import pytest
 from batchlab.engine.base import Point
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import TrialError
-from batchlab.search.executor import CalibrateTask, Failed, Finished, LocalExecutor, Progress, Stopped
-from batchlab.search.pack import PackTask
+from batchlab.run.executor import CalibrateTask, Failed, Finished, LocalExecutor, Progress, Stopped
+from batchlab.run.pack import PackTask
 
 PATIENCE = 60.0
 
@@ -127,7 +127,7 @@ def test_starting_workers_leaves_the_environment_as_it_was(monkeypatch):
 
 EXECUTOR = """
 from batchlab.engine.quadratic import QuadraticTrainer
-from batchlab.search.executor import LocalExecutor
+from batchlab.run.executor import LocalExecutor
 import signal
 
 if __name__ == "__main__":

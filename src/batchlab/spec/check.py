@@ -1,8 +1,6 @@
-"""Which trainer a workload needs, and whether its spec makes sense to it."""
+"""Whether a sweep names what there is and asks for what can be done: checked before anything is run."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from batchlab.core.space import Range
 from batchlab.core.sweep import Sweep
@@ -10,7 +8,6 @@ from batchlab.core.workload import Workload
 from batchlab.data import registry as data
 from batchlab.data.base import DatasetFacts
 from batchlab.engine import quadratic
-from batchlab.engine.base import Trainer
 from batchlab.errors import SpecError, unknown_name
 from batchlab.models import registry as models
 from batchlab.models.registry import check_model, is_packable
@@ -18,48 +15,28 @@ from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
 from batchlab.search.samplers import draw_points
 
 
-def is_quadratic(workload: Workload) -> bool:
-    """Return whether the workload is the noisy quadratic model, which has a trainer of its own."""
-    return workload.dataset.name == "nqm"
-
-
-def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
-    """Return the trainer of a sweep; a network's dataset is read, or fetched, here."""
-    if is_quadratic(sweep.workload):
-        return quadratic.QuadraticTrainer()
-    from batchlab.engine.torch_trainer import TorchTrainer
-
-    dataset = data.load(sweep.workload.dataset, data_dir)
-    _check_largest(sweep, len(dataset.train))
-    engine = sweep.engine
-    trainer = TorchTrainer(dataset, engine.device, engine.precision, engine.microbatch_size or "auto")
-    if sweep.engine.device != "auto":
-        _ = trainer.device_name  # a device that cannot be used is refused now, before anything is written
-    return trainer
-
-
 def measured_metrics(sweep: Sweep) -> list[str]:
     """Return every metric that the sweep's trials will measure."""
     facts = data.facts(sweep.workload.dataset)
-    return [f"{split}/{metric}" for split in sweep.sweep.evaluate.splits for metric in facts.metrics]
+    return [f"{split}/{metric}" for split in sweep.search.evaluate.splits for metric in facts.metrics]
 
 
 def check_sweep(sweep: Sweep) -> None:
     """Raise SpecError where the sweep names something unknown or asks for the impossible."""
     facts = data.facts(sweep.workload.dataset)
-    if is_quadratic(sweep.workload):
+    if quadratic.is_quadratic(sweep.workload):
         quadratic.check_workload(sweep.studies()[0])
     else:
         check_model(sweep.workload.model)
         _check_fit(sweep, facts)
         _check_names(sweep)
     _check_values(sweep)
-    if sweep.sweep.sampler == "grid":
+    if sweep.search.sampler == "grid":
         for study in sweep.studies():
             draw_points(study)
     if facts.train_examples is not None:
-        _check_largest(sweep, facts.train_examples)
-    for split in sweep.sweep.evaluate.splits:
+        check_largest(sweep, facts.train_examples)
+    for split in sweep.search.evaluate.splits:
         if split not in facts.splits:
             raise SpecError(unknown_name(f"split of {sweep.workload.dataset.name}", split, facts.splits))
     _check_goal(sweep, facts)
@@ -67,18 +44,18 @@ def check_sweep(sweep: Sweep) -> None:
 
 def _check_goal(sweep: Sweep, facts: DatasetFacts) -> None:
     """Check that the goal's metric is among those that are measured."""
-    goal_metric, measured = sweep.sweep.hardest_goal.metric, measured_metrics(sweep)
+    goal_metric, measured = sweep.search.hardest_goal.metric, measured_metrics(sweep)
     if goal_metric in measured:
         return
     split, _, metric = goal_metric.partition("/")
-    if split in facts.splits and split not in sweep.sweep.evaluate.splits and metric in facts.metrics:
+    if split in facts.splits and split not in sweep.search.evaluate.splits and metric in facts.metrics:
         raise SpecError(f'goal: "{goal_metric}" is not measured: add "{split}" to `sweep.evaluate.splits`.')
     raise SpecError(f"goal: {unknown_name('metric', goal_metric, measured)}")
 
 
-def _check_largest(sweep: Sweep, train_examples: int) -> None:
+def check_largest(sweep: Sweep, train_examples: int) -> None:
     """Check that no batch is larger than the training set: by its facts, and once it is read, by what is there."""
-    largest = max(sweep.sweep.batch_sizes)
+    largest = max(sweep.search.batch_sizes)
     if largest > train_examples:
         raise SpecError(
             f"batch size {largest} is larger than the training set of {sweep.workload.dataset.name} "
@@ -96,7 +73,7 @@ def _check_fit(sweep: Sweep, facts: DatasetFacts) -> None:
     if pack_size != "auto" and pack_size > 1 and not is_packable(model):
         raise SpecError(f'engine.pack_size = {pack_size}: trials of {model.name} train one by one; use 1 or "auto".')
     piece, ghost = sweep.engine.microbatch_size, models.ghost_size(model)
-    if isinstance(piece, int) and piece % ghost != 0 and piece < max(sweep.sweep.batch_sizes):
+    if isinstance(piece, int) and piece % ghost != 0 and piece < max(sweep.search.batch_sizes):
         raise SpecError(
             f"engine.microbatch_size = {piece}: {model.name} normalises {ghost} examples together;"
             f' give a multiple of {ghost}, or "auto".'

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from batchlab.core.trial import Status
-from batchlab.search.pack import Hooks, train_pack
-from batchlab.search.study_run import StudyRun
+from batchlab.run.pack import Hooks, train_pack
+from batchlab.run.study_run import StudyRun
 from batchlab.store.study_folder import StudyFolder
 
 

@@ -11,8 +11,8 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.engine.base import Point
-from batchlab.search.environment import environment
-from batchlab.search.pack import PackResult, PackTask
+from batchlab.run.environment import environment
+from batchlab.run.pack import PackResult, PackTask
 from batchlab.search.race import Outcome, Race, packs
 from batchlab.search.samplers import draw_points
 from batchlab.store.study_folder import StudyFolder, StudyRecord

@@ -11,14 +11,15 @@ from types import FrameType
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.engine.calibrate import can_pack
+from batchlab.engine.pack_size import can_pack
+from batchlab.engine.quadratic import is_quadratic
 from batchlab.errors import Interrupted, SpecError, unknown_name
-from batchlab.search import calibration
-from batchlab.search.calibration import Calibration
-from batchlab.search.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
-from batchlab.search.progress import Display, SilentDisplay, StudyProgress
-from batchlab.search.study_run import StudyRun
-from batchlab.search.trainers import is_quadratic, make_trainer
+from batchlab.run import pack_size_cache
+from batchlab.run.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
+from batchlab.run.pack_size_cache import Calibration
+from batchlab.run.progress import Display, SilentDisplay, StudyProgress
+from batchlab.run.study_run import StudyRun
+from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 
 CALIBRATE = "calibrate"
@@ -51,7 +52,7 @@ def run_sweep(
 
 
 def _check_goal(sweep: Sweep, trainer: Trainer) -> None:
-    metric, measured = sweep.sweep.hardest_goal.metric, trainer.metrics(sweep.studies()[0])
+    metric, measured = sweep.search.hardest_goal.metric, trainer.metrics(sweep.studies()[0])
     if metric not in measured:
         raise SpecError(f"goal: {unknown_name('metric', metric, measured)}")
 
@@ -122,7 +123,7 @@ class _Runner:
             return
         if name == CALIBRATE:
             measured = Calibration(*event.result)
-            calibration.remember(run.study, measured)
+            pack_size_cache.remember(run.study, measured)
             progress.seconds_per_trial_step = measured.seconds_per_trial_step
             run.choose_pack_size(measured.pack_size)
         else:
@@ -132,7 +133,7 @@ class _Runner:
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the study's record, the spec or the calibration file; else it is measured."""
         wanted = self._sweep.engine.pack_size
-        remembered = calibration.recall(run.study)
+        remembered = pack_size_cache.recall(run.study)
         if remembered:
             self._progress[run.study.batch_size].seconds_per_trial_step = remembered.seconds_per_trial_step
         if run.is_finished:

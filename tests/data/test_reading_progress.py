@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from batchlab.data.making import Making
+from batchlab.data.reading_progress import ReadingProgress
 
 
 def test_a_line_every_ten_seconds_tells_the_time_left(capsys):
     now = 0.0
-    making = Making("text: reading", 1000, clock=lambda: now)
+    making = ReadingProgress("text: reading", 1000, clock=lambda: now)
 
     for now, expected in [  # noqa: B007 (the clock reads it)
         (9.0, ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batchlab.errors import SpecError
-from batchlab.search.spec import builtin_names, load_sweep
+from batchlab.spec.load import builtin_names, load_sweep
 
 TOML = """
 name = "mine"
@@ -45,7 +45,7 @@ def test_every_built_in_study_is_sound(name):
     sweep = load_sweep(name)
 
     assert sweep.name == name
-    assert len(sweep.studies()) == len(sweep.sweep.batch_sizes) > 3
+    assert len(sweep.studies()) == len(sweep.search.batch_sizes) > 3
 
 
 def test_a_spec_file_is_read(write_spec):
@@ -59,17 +59,17 @@ def test_a_spec_file_is_read(write_spec):
 @pytest.mark.parametrize(
     ("setting", "read", "expected"),
     [
-        ("sweep.trials=8", lambda sweep: sweep.sweep.trials, 8),
-        ("sweep.trials = 8", lambda sweep: sweep.sweep.trials, 8),
+        ("sweep.trials=8", lambda sweep: sweep.search.trials, 8),
+        ("sweep.trials = 8", lambda sweep: sweep.search.trials, 8),
         ("seed=3", lambda sweep: sweep.seed, 3),
         ("name=other", lambda sweep: sweep.name, "other"),
         ('name="other"', lambda sweep: sweep.name, "other"),
         ("workload.model=fc_256_256", lambda sweep: sweep.workload.model.name, "fc_256_256"),
-        ("sweep.batch_sizes=[1, 2]", lambda sweep: sweep.sweep.batch_sizes, (1, 2)),
-        ("sweep.protocol=full", lambda sweep: sweep.sweep.protocol, "full"),
-        ("sweep.goal=val/cross_entropy_error < 0.2", lambda sweep: sweep.sweep.hardest_goal.threshold, 0.2),
-        ('sweep.goal="val/cross_entropy_error < 0.2"', lambda sweep: sweep.sweep.hardest_goal.threshold, 0.2),
-        ("sweep.evaluate={every = 5}", lambda sweep: sweep.sweep.evaluate.every, 5),
+        ("sweep.batch_sizes=[1, 2]", lambda sweep: sweep.search.batch_sizes, (1, 2)),
+        ("sweep.protocol=full", lambda sweep: sweep.search.protocol, "full"),
+        ("sweep.goal=val/cross_entropy_error < 0.2", lambda sweep: sweep.search.hardest_goal.threshold, 0.2),
+        ('sweep.goal="val/cross_entropy_error < 0.2"', lambda sweep: sweep.search.hardest_goal.threshold, 0.2),
+        ("sweep.evaluate={every = 5}", lambda sweep: sweep.search.evaluate.every, 5),
         ("engine.pack_size=4", lambda sweep: sweep.engine.pack_size, 4),
         ("engine.pack_size=auto", lambda sweep: sweep.engine.pack_size, "auto"),
         ("search_space.learning_rate.max=2.5", lambda sweep: sweep.search_space["learning_rate"].max, 2.5),
@@ -198,18 +198,18 @@ def test_a_workload_of_the_catalogue_is_loaded_by_name(reference):
     sweep = load_sweep(reference, ["sweep.trials=3", "sweep.max_attempts=9"])
 
     assert sweep.name == reference.replace(":", "-").replace("/", "--")
-    assert (sweep.sweep.trials, sweep.sweep.attempts) == (3, 9)
+    assert (sweep.search.trials, sweep.search.attempts) == (3, 9)
 
 
 def test_a_spec_extends_another_key_by_key(write_spec):
     sweep = load_sweep(write_spec(EXTENDS))
     base = load_sweep("paper:cifar_10/resnet_8/nesterov_momentum")
 
-    assert (sweep.name, sweep.sweep.trials, sweep.sweep.evaluate.every) == ("mine", 7, 50)
+    assert (sweep.name, sweep.search.trials, sweep.search.evaluate.every) == ("mine", 7, 50)
     assert sweep.search_space["learning_rate"].values == (0.1, 0.2)
     assert sweep.search_space["momentum"] == base.search_space["momentum"]
-    assert sweep.sweep.batch_sizes == base.sweep.batch_sizes
-    assert sweep.sweep.goal == base.sweep.goal
+    assert sweep.search.batch_sizes == base.search.batch_sizes
+    assert sweep.search.goal == base.search.goal
     assert sweep.workload == base.workload
 
 
@@ -229,7 +229,7 @@ def test_a_setting_is_on_top_of_what_is_extended(write_spec):
 def test_a_built_in_study_can_be_extended(write_spec):
     sweep = load_sweep(write_spec('extends = "digits"\nname = "few"\n[sweep]\ntrials = 2'))
 
-    assert (sweep.sweep.trials, sweep.workload.name) == (2, "digits/fc_128/nesterov_momentum")
+    assert (sweep.search.trials, sweep.workload.name) == (2, "digits/fc_128/nesterov_momentum")
 
 
 def test_another_optimizer_leaves_a_metaparameter_that_must_go(write_spec):

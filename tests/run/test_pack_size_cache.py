@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from batchlab.search.calibration import Calibration, calibration_path, recall, remember
+from batchlab.run.pack_size_cache import Calibration, calibration_path, recall, remember
 
 MEASURED = Calibration(16, 2.5e-5)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from batchlab.core.study import Study
 from batchlab.errors import BatchlabError
 from batchlab.files import make_folder, read_json, write_json
-from batchlab.search.environment import cpu_name, package_versions
+from batchlab.run.environment import cpu_name, package_versions
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import socket
 
 import numpy as np
 
-from batchlab.search.environment import environment, package_versions
+from batchlab.run.environment import environment, package_versions
 
 
 def test_the_environment_can_be_stored_and_names_what_results_depend_on():

@@ -11,7 +11,7 @@ from batchlab.core.duration import spell_seconds
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class Making:
+class ReadingProgress:
     """Tells how far a reading is and how long the rest may take; short work says nothing.
 
     It is called with every number of bytes read, as `text_lines.Told` asks.

@@ -9,11 +9,11 @@ from pathlib import Path
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.search import calibration
-from batchlab.search.calibration import Calibration
-from batchlab.search.executor import CalibrateTask, Failed, Finished, LocalExecutor
+from batchlab.run import pack_size_cache
+from batchlab.run.executor import CalibrateTask, Failed, Finished, LocalExecutor
+from batchlab.run.pack_size_cache import Calibration
+from batchlab.run.trainers import make_trainer
 from batchlab.search.samplers import draw_points
-from batchlab.search.trainers import make_trainer
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class StudyEstimate:
 
 def estimate_sweep(sweep: Sweep, data_dir: Path | None) -> list[StudyEstimate]:
     """Return the cost of every study; what this machine has not measured before is measured now."""
-    measured = {study.batch_size: calibration.recall(study) for study in sweep.studies()}
+    measured = {study.batch_size: pack_size_cache.recall(study) for study in sweep.studies()}
     unknown = [study for study in sweep.studies() if measured[study.batch_size] is None]
     if unknown:
         measured |= _measure(unknown, make_trainer(sweep, data_dir))
@@ -53,7 +53,7 @@ def _measure(studies: list[Study], trainer: Trainer) -> dict[int, Calibration | 
                 raise event.error
             assert isinstance(event, Finished)
             measured[study.batch_size] = Calibration(*event.result)
-            calibration.remember(study, Calibration(*event.result))
+            pack_size_cache.remember(study, Calibration(*event.result))
     return measured
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from batchlab.core.duration import spell_seconds
-from batchlab.search.study_run import StudyRun
+from batchlab.run.study_run import StudyRun
 
 if TYPE_CHECKING:
     from rich.table import Table

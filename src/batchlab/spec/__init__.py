@@ -1,0 +1,1 @@
+"""From spec files, built-in studies and the catalogue to checked sweeps."""
