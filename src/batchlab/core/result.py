@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
+from batchlab.core.protocol import Protocol
 from batchlab.core.space import SearchSpace
 from batchlab.core.trial import Status, Trial
 
@@ -22,6 +24,9 @@ class StudyResult:
     search_space: SearchSpace
     end_step: int
     """The step to which its complete trials trained: the budget, or where the race ended."""
+
+    protocol: Protocol = Protocol(kind="imported")
+    confirmation: Confirmation | None = None
 
     def first_complete(self, num_trials: int | None = None) -> tuple[Trial, ...]:
         """Return the first `num_trials` complete trials in ascending id; all of them where None."""

@@ -1,0 +1,52 @@
+"""Confirmation: the best points of a study, trained again with fresh seeds."""
+
+from __future__ import annotations
+
+from batchlab.core.goal import Goal
+from batchlab.core.value import Value
+
+REPLICATE_STRIDE = 1 << 20
+"""More trials than any study has."""
+
+
+class Replicate(Value):
+    """One more run of a trial's point, with initial weights, order and noise of its own."""
+
+    trial_id: int
+    """The trial whose point was trained again."""
+
+    replicate: int
+    """From 1; 0 would be the trial itself."""
+
+    goal_step: int | None = None
+    """The first evaluated step that met the goal; None where it was not met within `Confirmation.end_step`."""
+
+    last_step: int
+    diverged_step: int | None = None
+    wall_seconds: float | None = None
+
+
+class Confirmation(Value):
+    """What became of the replicates of a study's best points."""
+
+    goal: Goal
+    seeds: int
+    """Replicates of each point."""
+
+    trial_ids: tuple[int, ...]
+    """The points that were confirmed, fewest steps first."""
+
+    end_step: int
+    """Where a replicate ends that has not met the goal."""
+
+    replicates: tuple[Replicate, ...]
+    """In the order of `trial_ids`, then of replicates."""
+
+
+def replicate_id(trial_id: int, replicate: int) -> int:
+    """Return the number that a replicate trains under: every random stream of a trainer is keyed by it.
+
+    >>> replicate_id(3, 0), replicate_id(3, 1)
+    (3, 1048579)
+    """
+    return replicate * REPLICATE_STRIDE + trial_id
