@@ -80,7 +80,7 @@ def test_batch_sizes_are_those_of_the_reference(name, batch_sizes):
     ],
 )
 def test_goals_are_those_of_the_reference(name, goal):
-    assert str(sweep_of(name).sweep.hardest_goal) == goal
+    assert str(sweep_of(name).search.hardest_goal) == goal
 
 
 def test_three_workloads_have_half_the_trials():
