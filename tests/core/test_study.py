@@ -30,7 +30,10 @@ def make_study(**fields) -> Study:
     return Study(**{**defaults, **fields})
 
 
-@pytest.mark.parametrize("evaluation", [Evaluation(growth=1.03), Evaluation(growth=1.7), Evaluation(every=7)])
+@pytest.mark.parametrize(
+    "evaluation",
+    [Evaluation(growth=1.03), Evaluation(growth=1.7), Evaluation(every=7), Evaluation(every=7, growth=1.05)],
+)
 @pytest.mark.parametrize("race_factor", [1.0, 1.2, 1.5, 10.0])
 def test_a_race_ends_at_the_first_evaluated_step_from_its_factor_on(evaluation, race_factor):
     study = make_study(evaluation=evaluation, race_factor=race_factor)

@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
 from batchlab.core.sweep import Engine, Sweep, differences
 from batchlab.errors import SpecError
@@ -171,6 +172,13 @@ def test_a_study_takes_over_what_the_sweep_says():
     assert study.goal == Goal.read("val/classification_error < 0.03")
     assert (study.race_factor, study.sampler, study.evaluation.growth) == (2, "halton", 1.1)
     assert study.workload.name == "digits/fc_128/nesterov_momentum"
+
+
+def test_one_batch_size_may_be_evaluated_at_other_steps():
+    sweep = parse({"at.16.evaluate": {"every": 100, "growth": 1.03}})
+
+    assert sweep.study(16).evaluation == Evaluation(every=100, growth=1.03)
+    assert sweep.study(64).evaluation == Evaluation(growth=1.1)
 
 
 def test_the_full_protocol_has_no_race():

@@ -110,6 +110,7 @@ class Changes(Value):
 
     max_steps: Annotated[int, Field(ge=1)] | None = None
     max_examples: Annotated[int, Field(ge=1)] | None = None
+    evaluate: Evaluation | None = None
     search_space: SearchSpace = SearchSpace({})
     """Ranges that take the place of those of the same name."""
 
@@ -162,7 +163,7 @@ class Sweep(Value):
             goal=plan.hardest_goal,
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,
-            evaluation=plan.evaluate,
+            evaluation=changes.evaluate or plan.evaluate,
             search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}),
             engine=self.engine.plain(),
         )
