@@ -74,3 +74,7 @@ def test_metaparameters_are_the_fixed_ones_and_those_of_the_point():
 def test_a_study_is_read_back_from_plain_data():
     for study in (make_study(), make_study(race_factor=None, goal=Goal.read("val/risk <= 0.12345678901"))):
         assert Study.parse(study.plain(), "study.json") == study
+
+
+def test_a_study_stored_without_a_version_of_its_sampler_was_drawn_by_the_first():
+    assert make_study().sampler_version == 1
