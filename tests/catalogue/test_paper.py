@@ -7,8 +7,8 @@ import pytest
 from batchlab.catalogue.paper import paper_names, paper_spec, search_space_source
 from batchlab.core.sweep import Sweep
 from batchlab.errors import SpecError
+from batchlab.published.inventory import inventory
 from batchlab.spec.check import check_sweep
-from batchlab.store.inventory import inventory
 
 POWERS = [2**power for power in range(17)]
 
