@@ -14,9 +14,9 @@ from pathlib import Path
 
 from batchlab import plots
 from batchlab.analysis.summary import WorkloadSummary, curve_json
-from batchlab.cli.options import summarise_sweep
 from batchlab.files import write_json
 from batchlab.report import words
+from batchlab.report.answers import summarise_sweep
 from batchlab.report.tables import STEPS_HEADER, steps_table
 from batchlab.store.lab import Lab
 from batchlab.store.query import connect
@@ -69,7 +69,7 @@ def main() -> None:
     lab, sweep, spec = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     folder = RESULTS / (sys.argv[4] if len(sys.argv) > 4 else sweep)
     folder.mkdir(parents=True, exist_ok=True)
-    _, summary = summarise_sweep(Lab.open(lab), None, sweep)
+    _, summary = summarise_sweep(Lab.open(lab), sweep_name=sweep)
     shutil.copyfile(spec, folder / f"{sweep}.toml")
     draw_figures(summary, folder / sweep)
     write_json(folder / "curve.json", curve_json(summary))

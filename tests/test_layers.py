@@ -19,6 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- store <- catalogue <------------ spec <- run <- cli
 #                      core <- search <------------------------ spec <- run <- cli
 #                      core <- analysis <- plots <- report <--------------- cli
+#                      core <- store <------------- report (it only reads)
 ALLOWED = {
     "errors": set(),
     "processes": set(),
@@ -32,7 +33,7 @@ ALLOWED = {
     "catalogue": {"errors", "files", "core", "store"},
     "analysis": {"errors", "files", "core"},
     "plots": {"errors", "files", "core", "analysis"},
-    "report": {"errors", "files", "core", "analysis", "plots"},
+    "report": {"errors", "files", "core", "analysis", "plots", "store"},
     "search": {"errors", "core"},
     "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
     "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store"},

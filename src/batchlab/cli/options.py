@@ -33,32 +33,23 @@ def summarise_sweep(
     lab: Lab, workload: str | None, sweep_name: str | None, goal_text: str | None = None, trials: int | None = None
 ) -> tuple[SweepResults, WorkloadSummary]:
     """Return the results of the sweep that is meant and their summary; say on stderr what is missing."""
-    from batchlab.core.goal import Goal
+    from batchlab.report.answers import shortfalls, summarise_results
 
-    sweep = lab.find(workload, sweep_name)
-    goal = None if goal_text is None else Goal.parse(goal_text, "--goal")
+    sweep, goal = lab.find(workload, sweep_name), read_goal(goal_text)
     results = lab.results(sweep)
     if not results.results:
         fail_on_problems(results.problems)
-    return results, summarise_results(results, goal, trials)
+    summary = summarise_results(results, goal, trials)
+    for sentence in shortfalls(results, summary, trials):
+        warn(sentence)
+    return results, summary
 
 
-def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> WorkloadSummary:
-    """Return the summary for a goal, the sweep's where None; say on stderr which batch sizes are not finished."""
-    from batchlab.analysis.summary import summarise
-    from batchlab.errors import InputError
+def read_goal(text: str | None) -> Goal | None:
+    """Return the goal that `--goal` writes; None where it was not given."""
+    from batchlab.core.goal import Goal
 
-    if results.unfinished:
-        sizes = ", ".join(str(size) for size in results.unfinished)
-        warn(f"not finished yet: batch size {sizes} of sweep {results.sweep.name}; `batchlab run` goes on")
-    goal = goal or results.sweep.goal
-    if goal is None:
-        raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
-    summary = summarise(results.results, goal, trials)
-    few = [str(row.batch_size) for row in summary.rows if trials is not None and row.complete < trials]
-    if few:
-        warn(f"fewer than {trials} complete trials at batch size {', '.join(few)}; those that there are were used")
-    return summary
+    return None if text is None else Goal.parse(text, "--goal")
 
 
 def fail_on_problems(problems: Sequence[object]) -> None:

@@ -20,6 +20,8 @@ STEPS_HEADER = (
     "Incomplete",
     "At the edge",
 )
+STEPS_NUMBERS = (0, 1, 3, 6, 7, 8)
+"""Its columns of numbers."""
 
 
 def steps_table(summary: WorkloadSummary) -> list[tuple[str, ...]]:

@@ -1,0 +1,24 @@
+"""What a report tells of one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from batchlab.analysis import WorkloadSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """One workload of a report. What is left empty is left out of the page."""
+
+    summary: WorkloadSummary
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    """The resolved spec of its sweep."""
+
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """Host, processor, package versions, times: any names, nested as you like."""
+
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    """How it was run. `trained_steps` and `full_steps` tell what the race saved; other names are listed."""
