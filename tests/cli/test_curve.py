@@ -57,6 +57,11 @@ def test_the_workload_may_be_left_out_where_the_lab_holds_one(call, small_lab):
     assert call("curve", "nqm/quadratic/sgd") == call("curve") == call("curve", "--sweep", "small")
 
 
+@pytest.mark.parametrize("command", [["curve"], ["figure", "steps-to-result"], ["report"]], ids=" ".join)
+def test_the_name_of_the_sweep_does_in_place_of_the_workload(call, mixed_lab, command):
+    assert call(*command, "small") == call(*command, "--sweep", "small")
+
+
 def test_two_workloads_must_be_told_apart(call, refused, mixed_lab):
     line = refused("curve")
 

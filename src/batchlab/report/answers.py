@@ -14,17 +14,17 @@ from batchlab.store.lab import Lab, SweepResults
 
 def summarise_sweep(
     lab: Lab,
-    workload: str | None = None,
+    name: str | None = None,
     sweep_name: str | None = None,
     goal: Goal | None = None,
     trials: int | None = None,
 ) -> tuple[SweepResults, WorkloadSummary]:
     """Return the results of the sweep that is meant, and their summary for a goal, the sweep's where None.
 
-    Names may be left out where that leaves one sweep. What is missing is in the results (`unfinished`, `problems`);
+    `name` is its workload's or its own; what leaves one sweep may be left out. What is missing is in the results (`unfinished`, `problems`);
     LabError where nothing can be read.
     """
-    results = lab.results(lab.find(workload, sweep_name))
+    results = lab.results(lab.find(name, sweep_name))
     if not results.results and results.problems:
         raise results.problems[0]
     return results, summarise_results(results, goal, trials)
