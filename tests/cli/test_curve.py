@@ -67,7 +67,7 @@ def test_two_workloads_must_be_told_apart(call, refused, mixed_lab):
 
     assert "digits/fc_8/nesterov_momentum (sweep digits-small)" in line
     assert "nqm/quadratic/sgd (sweep small)" in line
-    assert "--sweep" in line
+    assert "Name the workload or the sweep." in line
     answer = call("curve", "digits/fc_8/nesterov_momentum", "--json")
     assert json.loads(answer.out)["workload"] == "digits/fc_8/nesterov_momentum"
 

@@ -16,6 +16,7 @@ from batchlab.cli.options import (
     fail_on_problems,
     print_json,
     print_table,
+    print_text,
     summarise_sweep,
 )
 
@@ -59,8 +60,8 @@ def _print_summary(summary: WorkloadSummary) -> None:
     from batchlab.report import words
     from batchlab.report.tables import STEPS_HEADER, steps_table
 
-    print(f"{summary.workload}: steps to {summary.goal}")
+    print_text(f"{summary.workload}: steps to {summary.goal}")
     print_table(STEPS_HEADER, steps_table(summary))
-    print(words.answer(summary))
+    print_text(words.answer(summary))
     for warning in summary.warnings:
-        print(f"Note: {warning}")
+        print_text(f"Note: {warning}")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,15 +73,36 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=1))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a plain table on stdout, columns right-aligned but the last.
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] | None = None, key: int = 0
+) -> None:
+    """Print a plain table on stdout, no wider than the terminal; columns right-aligned but those in `left`, the last
+    where None. What does not fit beside goes below, each line opened by the column `key`.
 
     >>> print_table(["B", "steps"], [["1", "1,234"], ["16", "80"]])
      B  steps
      1  1,234
     16  80
     """
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    for row in [header, *rows]:
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-        print("  ".join([*cells, row[-1]]).rstrip())
+    from batchlab.report.text_table import text_table
+
+    print(text_table(header, rows, terminal_width(), left, key))
+
+
+def print_text(text: str) -> None:
+    """Print a paragraph on stdout, broken between words where the terminal ends."""
+    width = terminal_width()
+    # The sign stays with its number.
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = [kept] if width is None else textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    print("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "))
+
+
+def terminal_width() -> int | None:
+    """Return how wide a line may be: what $COLUMNS says, else the terminal's width.
+
+    None, no limit, where the output goes into a file or a pipe: whoever reads it there wants one line a row.
+    """
+    if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None
