@@ -7,8 +7,8 @@ import pytest
 from batchlab.catalogue.paper import paper_names, paper_spec, search_space_source
 from batchlab.core.sweep import Sweep
 from batchlab.errors import SpecError
+from batchlab.published.inventory import inventory
 from batchlab.spec.check import check_sweep
-from batchlab.store.inventory import inventory
 
 POWERS = [2**power for power in range(17)]
 
@@ -80,7 +80,7 @@ def test_batch_sizes_are_those_of_the_reference(name, batch_sizes):
     ],
 )
 def test_goals_are_those_of_the_reference(name, goal):
-    assert str(sweep_of(name).sweep.hardest_goal) == goal
+    assert str(sweep_of(name).search.hardest_goal) == goal
 
 
 def test_three_workloads_have_half_the_trials():

@@ -96,7 +96,7 @@ def test_a_setting_may_make_a_table_that_the_file_lacks(write_spec):
 
 
 def test_later_settings_win(write_spec):
-    assert load_sweep(write_spec(), ["sweep.trials=8", "sweep.trials=9"]).sweep.trials == 9
+    assert load_sweep(write_spec(), ["sweep.trials=8", "sweep.trials=9"]).search.trials == 9
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_spec_extends_another_key_by_key(write_spec):
 
 def test_what_a_key_holds_is_replaced_as_a_whole(write_spec):
     """The base's `splits` do not stay behind in an `evaluate` of one's own."""
-    assert load_sweep(write_spec(EXTENDS)).sweep.evaluate.splits == ("val",)
+    assert load_sweep(write_spec(EXTENDS)).search.evaluate.splits == ("val",)
 
 
 def test_what_was_extended_is_no_part_of_the_sweep(write_spec):
@@ -223,7 +223,7 @@ def test_what_was_extended_is_no_part_of_the_sweep(write_spec):
 
 
 def test_a_setting_is_on_top_of_what_is_extended(write_spec):
-    assert load_sweep(write_spec(EXTENDS), ["sweep.trials=2"]).sweep.trials == 2
+    assert load_sweep(write_spec(EXTENDS), ["sweep.trials=2"]).search.trials == 2
 
 
 def test_a_built_in_study_can_be_extended(write_spec):

@@ -13,17 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from batchlab.errors import SpecError, unknown_name
-from batchlab.store.inventory import inventory, paper_goal
+from batchlab.published.goals import paper_goal
+from batchlab.published.inventory import inventory
+from batchlab.published.trials import paper_trials
 
 SearchSpaceSource = Literal["published", "ours"]
 
-TRIALS = 100
 MAX_ATTEMPTS = 500
-_HALVED_TRIALS = {  # the paper's exceptions
-    "lm1b/transformer_shallow/sgd": 50,
-    "lm1b/lstm/nesterov_momentum": 50,
-    "common_crawl/transformer_base/nesterov_momentum": 50,
-}
 
 _GEOMETRIC = {"growth": 1.03}
 _EVERY_500 = {"every": 500}  # the steps that the archive's measurements of the large workloads fall on
@@ -160,7 +156,7 @@ def _plan(name: str) -> dict[str, Any]:
     limits = {"max_steps": family.max_steps, "max_examples": family.max_examples}
     return {
         "batch_sizes": [study.batch_size for study in inventory() if study.workload == name],
-        "trials": _HALVED_TRIALS.get(name, TRIALS),
+        "trials": paper_trials(name),
         **{key: value for key, value in limits.items() if value is not None},
         "goal": str(paper_goal(name)),
         "protocol": "full",

@@ -29,6 +29,9 @@ class Study(Value):
     """None means the full protocol: every trial trains to `max_steps`."""
 
     sampler: str
+    sampler_version: int = 1
+    """The rule by which the sampler draws; studies stored before it had a version went by the first."""
+
     evaluation: Evaluation
     search_space: SearchSpace
     engine: dict[str, Any]

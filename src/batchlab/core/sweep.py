@@ -45,6 +45,9 @@ class SearchPlan(Value):
     """Points tried at the most, diverged ones included; 5 for each trial where not set."""
 
     sampler: Literal["halton", "sobol", "random", "grid"] = "halton"
+    sampler_version: Literal[1, 2] = 2
+    """The rule by which the sampler draws; 1 is that of older labs, see `search.samplers`."""
+
     evaluate: Evaluation = Evaluation(growth=1.03)
 
     @field_validator("batch_sizes")
@@ -110,6 +113,7 @@ class Changes(Value):
 
     max_steps: Annotated[int, Field(ge=1)] | None = None
     max_examples: Annotated[int, Field(ge=1)] | None = None
+    evaluate: Evaluation | None = None
     search_space: SearchSpace = SearchSpace({})
     """Ranges that take the place of those of the same name."""
 
@@ -162,7 +166,8 @@ class Sweep(Value):
             goal=plan.hardest_goal,
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,
-            evaluation=plan.evaluate,
+            sampler_version=plan.sampler_version,
+            evaluation=changes.evaluate or plan.evaluate,
             search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}),
             engine=self.engine.plain(),
         )

@@ -5,7 +5,7 @@ from batchlab.plots.paper.data import Axis, PaperFigureData, PaperPanel, Point, 
 from batchlab.plots.paper.draw import draw_paper
 from batchlab.plots.paper.figure import PaperFigure
 from batchlab.plots.paper.figures import PAPER_FIGURES, paper_data
-from batchlab.plots.paper.published import published_steps
+from batchlab.published.points import published_steps
 
 __all__ = [
     "PAPER_FIGURES",

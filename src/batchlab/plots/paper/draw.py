@@ -25,8 +25,8 @@ from batchlab.plots.paper.marks import (
     draw_intervals,
     draw_series,
 )
-from batchlab.plots.paper.published import LABEL as PUBLISHED_LABEL
 from batchlab.plots.paper.words import wrapped
+from batchlab.published.points import LABEL as PUBLISHED_LABEL
 
 WIDTH = 9.0
 """Inches, as in the paper."""

@@ -13,14 +13,13 @@ from batchlab.errors import InputError
 from batchlab.plots.paper.data import PaperPanel, Point, Series, linear_axis, log_axis
 from batchlab.plots.paper.figure import PaperFigure
 from batchlab.plots.paper.studies import (
-    LM1B_SENTENCES,
-    MNIST_IMAGES,
     Line,
     Results,
     error_below,
     studies_of,
     transformer,
 )
+from batchlab.published.sizes import LM1B_SENTENCES, MNIST_IMAGES
 
 Unit = Literal["steps", "epochs"]
 

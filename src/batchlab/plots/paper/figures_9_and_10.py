@@ -12,7 +12,8 @@ from batchlab.core.trial import Trial
 from batchlab.errors import InputError
 from batchlab.plots.paper.data import Axis, Kind, PaperPanel, Point, Series, holds_most, log_axis
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.studies import LM1B_SENTENCES, Line, Results, studies_of, transformer
+from batchlab.plots.paper.studies import Line, Results, studies_of, transformer
+from batchlab.published.sizes import LM1B_SENTENCES
 
 Window = tuple[float, float]
 

@@ -9,8 +9,8 @@ from batchlab.analysis import Bounds, StepsToResult, normalise_steps, steps_to_r
 from batchlab.analysis.text import count
 from batchlab.errors import InputError
 from batchlab.plots.paper.data import Axis, PaperPanel, Point, Series, log_axis
-from batchlab.plots.paper.published import LABEL, published_steps
 from batchlab.plots.paper.studies import Line, Results, studies_of
+from batchlab.published.points import LABEL, published_steps
 
 _Curves = list[tuple[Line, list[StepsToResult]]]
 

@@ -9,18 +9,10 @@ from batchlab.analysis import is_measured
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
+from batchlab.published.trials import paper_trials
 
 Results = Callable[[str], Sequence[StudyResult] | None]
 """Gives the studies of a workload by its name; None where the lab does not have it."""
-
-NUM_TRIALS = 100
-"""Complete trials that the paper uses of each study."""
-
-_FEWER_TRIALS = {
-    "common_crawl/transformer_base/nesterov_momentum": 50,
-    "lm1b/lstm/nesterov_momentum": 50,
-    "lm1b/transformer_shallow/sgd": 50,
-}
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class Line:
     @property
     def num_trials(self) -> int:
         """The first complete trials to use, or as many as there are."""
-        return _FEWER_TRIALS.get(self.workload, NUM_TRIALS)
+        return paper_trials(self.workload)
 
 
 def error_below(threshold: float) -> str:
@@ -62,8 +54,6 @@ def entropy_below(threshold: float) -> str:
 
 NESTEROV = "Nesterov momentum"
 PRECISION_ABOVE = "val/average_precision > 0.31"
-LM1B_SENTENCES = 30_301_028
-MNIST_IMAGES = 55_000
 
 MAIN_LINES = {
     "Simple CNN on MNIST": Line(NESTEROV, "mnist/simple_cnn_base/nesterov_momentum", error_below(0.01)),

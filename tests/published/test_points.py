@@ -4,8 +4,8 @@ import csv
 from importlib.resources import files
 
 from batchlab.core.goal import Goal
-from batchlab.plots.paper import published_steps
 from batchlab.plots.paper.studies import MAIN_LINES
+from batchlab.published.points import published_steps
 
 
 def test_all_points_of_figure_1_are_bundled():
@@ -17,7 +17,7 @@ def test_all_points_of_figure_1_are_bundled():
 
 
 def test_they_are_the_digitised_ones(shared_data):
-    lines = files("batchlab.plots.paper").joinpath("published_figure_1.csv").read_text().splitlines()
+    lines = files("batchlab.published").joinpath("figure_1.csv").read_text().splitlines()
     source = (shared_data / "batch_science" / "figure1_steps_to_result_digitised.csv").read_text().splitlines()
 
     assert source == [line for line in lines if not line.startswith("#")]
@@ -25,7 +25,7 @@ def test_they_are_the_digitised_ones(shared_data):
 
 
 def test_the_file_tells_where_its_numbers_come_from():
-    comment = files("batchlab.plots.paper").joinpath("published_figure_1.csv").read_text().splitlines()[:2]
+    comment = files("batchlab.published").joinpath("figure_1.csv").read_text().splitlines()[:2]
 
     assert "read off the published picture" in comment[0]
     assert "CC BY 4.0" in comment[1]

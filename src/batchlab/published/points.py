@@ -33,5 +33,5 @@ def published_steps(workload: str, goal: Goal) -> dict[int, float]:
 
 @cache
 def _rows() -> tuple[dict[str, str], ...]:
-    with Path(__file__).with_name("published_figure_1.csv").open(encoding="utf-8", newline="") as file:
+    with Path(__file__).with_name("figure_1.csv").open(encoding="utf-8", newline="") as file:
         return tuple(csv.DictReader(line for line in file if not line.startswith("#")))

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import pytest
 
-from batchlab.store.inventory import InventoryStudy, inventory
+from batchlab.published.inventory import InventoryStudy, inventory
 
 
 def test_inventory_has_454_studies_of_35_workloads() -> None:
