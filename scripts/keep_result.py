@@ -15,9 +15,10 @@ from pathlib import Path
 from batchlab import plots
 from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.files import write_json
+from batchlab.published.points import published_steps
 from batchlab.report import words
 from batchlab.report.answers import summarise_sweep
-from batchlab.report.tables import STEPS_HEADER, steps_table
+from batchlab.report.tables import steps_table
 from batchlab.store.lab import Lab
 from batchlab.store.query import connect
 
@@ -53,9 +54,12 @@ def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
 
 
 def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
-    for cells in (STEPS_HEADER, ["---"] * len(STEPS_HEADER), *steps_table(summary)):
+    published = published_steps(summary.workload, summary.goal)
+    table = steps_table(summary, published)
+    for cells in (table.header, ["---"] * len(table.header), *table.rows):
         print(f"| {' | '.join(cells)} |")
-    print(f"\n{words.answer(summary)}\n")
+    for sentence in (words.answer(summary), words.published(summary, published), words.protocol(summary)):
+        print(f"\n{sentence}" if sentence else "")
     for warning in summary.warnings:
         print(f"Note: {warning}")
     steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()

@@ -9,7 +9,7 @@ import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.errors import InputError, LabError
-from batchlab.report.answers import gather_findings, shortfalls, summarise_results, summarise_sweep
+from batchlab.report.answers import findings, shortfalls, summarise_results, summarise_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 
@@ -65,7 +65,7 @@ def test_a_sweep_without_a_goal_asks_for_one(lab):
 
 
 def test_findings_hold_the_spec_the_cost_and_the_machine(lab):
-    found = gather_findings(lab, lab.results(lab.find()))
+    found = findings(lab, lab.results(lab.find()))
 
     assert found.spec["name"] == "nqm"
     assert found.protocol["protocol"] == "race"
@@ -80,6 +80,6 @@ def test_an_imported_sweep_tells_its_source(lab):
     (folder / "import.json").write_text(record + '"source": {"archive": "theirs.tar"}}')
     (folder / "sweep.json").unlink()
     shutil.rmtree(folder / "16")
-    found = gather_findings(lab, lab.results(lab.find()))
+    found = findings(lab, lab.results(lab.find()))
 
     assert (found.spec, found.protocol) == ({}, {"archive": "theirs.tar"})

@@ -66,5 +66,12 @@ def test_the_key_may_stand_elsewhere_and_opens_the_blocks_below():
     ]
 
 
+def test_a_group_of_columns_stays_together_where_it_can():
+    header, rows = ["B", "steps", "least", "most"], [["1", "200", "100", "300"]]
+
+    assert text_table(header, rows, width=16, groups=[2]).splitlines()[0] == "B  steps"
+    assert text_table(header, rows, width=16).splitlines()[0] == "B  steps  least"
+
+
 def test_a_table_of_no_rows_is_its_header():
     assert text_table(["a", "b"], []) == "a  b"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from batchlab.cli.options import (
     DEFAULT_LAB,
@@ -15,9 +18,10 @@ from batchlab.cli.options import (
     WorkloadArgument,
     fail_on_problems,
     print_json,
-    print_table,
     print_text,
     summarise_sweep,
+    terminal_width,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -30,10 +34,17 @@ def curve(
     goal: GoalOption = None,
     trials: TrialsOption = None,
     sweep: SweepOption = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the published steps beside, where the paper has that goal.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print steps to a goal by batch size. With intervals, regimes and the critical batch size."""
-    print_curve(lab, workload, sweep, goal, trials, as_json)
+    """Print steps to a goal by batch size. With intervals, regimes and the critical batch size.
+
+    The table keeps to the terminal's width, or to $COLUMNS: what does not fit beside goes below. Into a file or a
+    pipe it is printed whole, a line for each batch size.
+    """
+    print_curve(lab, workload, sweep, goal, trials, as_json, published)
 
 
 def print_curve(
@@ -43,6 +54,7 @@ def print_curve(
     goal: str | None = None,
     trials: int | None = None,
     as_json: bool = False,
+    published: bool = False,
 ) -> None:
     """Print the curve as a table or as JSON."""
     from batchlab.analysis.summary import curve_json
@@ -52,16 +64,28 @@ def print_curve(
     if as_json:
         print_json(curve_json(summary))
     else:
-        _print_summary(summary)
+        print_summary(summary, _published(summary) if published else None)
     fail_on_problems(results.problems)
 
 
-def _print_summary(summary: WorkloadSummary) -> None:
+def print_summary(summary: WorkloadSummary, published: Mapping[int, float] | None = None) -> None:
+    """Print the table, the answer in words, the protocol and what to know before trusting them."""
     from batchlab.report import words
-    from batchlab.report.tables import STEPS_HEADER, steps_table
+    from batchlab.report.tables import steps_table, text_of
 
     print_text(f"{summary.workload}: steps to {summary.goal}")
-    print_table(STEPS_HEADER, steps_table(summary))
-    print_text(words.answer(summary))
+    print(text_of(steps_table(summary, published), terminal_width()))
+    for sentence in (words.answer(summary), words.published(summary, published or {}), words.protocol(summary)):
+        if sentence:
+            print_text(sentence)
     for warning in summary.warnings:
         print_text(f"Note: {warning}")
+
+
+def _published(summary: WorkloadSummary) -> Mapping[int, float]:
+    from batchlab.published.points import published_steps
+
+    steps = published_steps(summary.workload, summary.goal)
+    if not steps:
+        warn(f"there are no published steps of {summary.workload} to {summary.goal}")
+    return steps

@@ -18,8 +18,8 @@ class Paragraph:
 
     template: ClassVar[str] = "paragraph"
     text: str
-    role: Literal["goal", "answer"] | None = None
-    """What it is to the reader: the answer is set larger, the goal in grey."""
+    role: Literal["goal", "answer", "protocol"] | None = None
+    """What it is to the reader: the answer is set larger, goal and protocol in grey."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,9 @@ class Table:
 
     muted: Collection[int] = ()
     """The rows that hold no answer, from 0; they are set in grey."""
+
+    groups: Collection[int] = ()
+    """The columns that begin something new, from 0: where lines are short the table is cut before them."""
 
     caption: str | None = None
 

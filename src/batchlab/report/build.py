@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from batchlab.analysis.text import estimate
 from batchlab.errors import InputError
 from batchlab.files import write_file
+from batchlab.report import words
 from batchlab.report.blocks import Section
 from batchlab.report.findings import Findings
+from batchlab.report.render import render, render_blocks
 from batchlab.report.sections import SECTIONS
+from batchlab.report.tables import best_text
 
 TITLE = "Steps to result against batch size"
 
@@ -21,22 +23,12 @@ def build_report(findings: Sequence[Findings], title: str = TITLE) -> str:
     """Return the page as HTML: it loads nothing, runs nothing, and reads on a phone, on paper and in the dark."""
     if not findings:
         raise InputError("There is no workload to report on. Run a sweep first: batchlab run SPEC")
-    environment = Environment(
-        loader=PackageLoader("batchlab.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    anchors = [f"workload-{number}" for number in range(1, len(findings) + 1)]
-    return environment.get_template("report.html").render(
+    anchored = [(f"workload-{number}", each) for number, each in enumerate(findings, start=1)]
+    return render(
+        "report.html",
         title=title,
-        overview=[_overview(each, anchor) for each, anchor in zip(findings, anchors, strict=True)],
-        workloads=[
-            (anchor, each.summary.workload, _sections(each, anchor))
-            for each, anchor in zip(findings, anchors, strict=True)
-        ],
+        overview=[_overview(each, anchor) for anchor, each in anchored],
+        workloads=[(anchor, each.summary.workload, _sections(each, anchor)) for anchor, each in anchored],
     )
 
 
@@ -46,13 +38,13 @@ def write_report(path: Path, findings: Sequence[Findings], title: str = TITLE) -
     return path
 
 
-def _sections(findings: Findings, anchor: str) -> list[Section]:
-    made = (make(findings, anchor) for make in SECTIONS)
-    return [section for section in made if section is not None]
+def _sections(findings: Findings, anchor: str) -> list[tuple[str, Markup]]:
+    """Return the title and the body of each section that has something to tell."""
+    made: list[Section | None] = [make(findings, anchor) for make in SECTIONS]
+    return [(section.title, render_blocks(section.blocks)) for section in made if section is not None]
 
 
-def _overview(findings: Findings, anchor: str) -> tuple[str, str, str, str]:
-    """Return the line of one workload in the table at the top: its anchor, name, goal and critical batch size."""
+def _overview(findings: Findings, anchor: str) -> tuple[str, str, str, str, str]:
+    """Return the line of one workload in the table at the top: anchor, name, goal, fewest steps, critical size."""
     summary = findings.summary
-    critical = estimate(summary.fit.b_crit, *summary.fit.b_crit_ci) if summary.fit else "no fit"
-    return anchor, summary.workload, str(summary.goal), critical
+    return anchor, summary.workload, str(summary.goal), best_text(summary), words.critical(summary.fit)

@@ -22,3 +22,6 @@ class Findings:
 
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How it was run. `trained_steps` and `full_steps` tell what the race saved; other names are listed."""
+
+    published: Mapping[int, float] = field(default_factory=dict)
+    """Published steps to this very goal by batch size, to stand beside the measured ones."""

@@ -14,12 +14,13 @@ def text_table(
     width: int | None = None,
     left: Collection[int] | None = None,
     key: int = 0,
+    groups: Collection[int] = (),
 ) -> str:
     """Return the table in lines of at most `width` characters; None means as wide as it is.
 
     Columns stand in as many blocks, one below the other, as the width asks for; the column `key` opens each. A
     text that is wider than all there is goes on in the next line. Columns are right-aligned but those in `left`, the
-    last where None.
+    last where None. `groups` are the columns that begin something new: a block ends before one that does not fit.
 
     >>> print(text_table(["B", "steps", "best"], [["1", "1,234", "rate 0.1"], ["16", "80", "rate 0.3"]], width=12))
      B  steps
@@ -33,20 +34,28 @@ def text_table(
     left = {len(header) - 1} if left is None else left
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n\n".join(_block(lines, columns, widths, left, width) for columns in _blocks(widths, key, width))
+    return "\n\n".join(_block(lines, columns, widths, left, width) for columns in _blocks(widths, key, width, groups))
 
 
-def _blocks(widths: Sequence[int], key: int, width: int | None) -> list[list[int]]:
+def _blocks(widths: Sequence[int], key: int, width: int | None, groups: Collection[int]) -> list[list[int]]:
     """Return the columns of each block, in their order."""
+    if width is None:
+        return [list(range(len(widths)))]
     blocks = [[key]]
     for column in range(len(widths)):
         if column == key:
             continue
-        if width is not None and len(blocks[-1]) > 1 and _total([*blocks[-1], column], widths) > width:
+        together = _group_from(column, len(widths), groups) if column in groups else [column]
+        if len(blocks[-1]) > 1 and _total([*blocks[-1], *together], widths) > width:
             blocks.append([key])
         blocks[-1].append(column)
-    # With the first block in the order that was given: the key need not stand at its front there.
+    # The key need not stand at the front of the first block: there columns keep the order that was given.
     return [sorted(blocks[0]), *blocks[1:]]
+
+
+def _group_from(column: int, num_columns: int, groups: Collection[int]) -> list[int]:
+    end = min((other for other in groups if other > column), default=num_columns)
+    return list(range(column, end))
 
 
 def _total(columns: Sequence[int], widths: Sequence[int]) -> int:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from batchlab.analysis.headline import Headline
 from batchlab.plots import steps_curve_data, steps_curve_figure, svg_text
 from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Picture, Section, Warnings
 from batchlab.report.findings import Findings
 from batchlab.report.inline_svg import inline_svg
 
-_CAPTION = """Fewest steps to the goal over all complete trials of a batch size, tuned independently at each.
-Intervals are 95 %, by the bootstrap over trials; an arrow marks one that is open above because too few trials
-reached the goal before training ended. The bar on the axis is the interval of the critical batch size."""
+_CAPTIONS: dict[Headline, str] = {
+    "confirmed": "Confirmed steps: the best points of each batch size were trained again with fresh seeds, and this is "
+    "the median of the best of them, with its 95 % interval by order statistics.",
+    "best_of": "Best of m: the median of the fewest steps of m trials, with its 95 % interval by order statistics; it "
+    "is open above where too few trials reached the goal before training ended.",
+    "minimum": "The fewest steps over all complete trials of a batch size: a minimum has no interval.",
+}
+_EVERYWHERE = (
+    "Every batch size was tuned by itself. The bar on the axis is the 95 % interval of the critical batch size."
+)
 
 
 def answer_section(findings: Findings, anchor: str) -> Section:
@@ -18,11 +26,12 @@ def answer_section(findings: Findings, anchor: str) -> Section:
     summary = findings.summary
     goal, answer = Paragraph(f"Goal: {summary.goal}", "goal"), Paragraph(words.answer(summary), "answer")
     warnings = (Warnings(summary.warnings),) if summary.warnings else ()
-    return Section("", (goal, answer, *warnings, _curve(findings, anchor)))
+    protocol = Paragraph(words.protocol(summary), "protocol")
+    return Section("", (goal, answer, protocol, *warnings, _curve(findings, anchor)))
 
 
 def _curve(findings: Findings, anchor: str) -> Picture:
     summary = findings.summary
     svg = svg_text(steps_curve_figure(steps_curve_data(summary)))
     label = f"Steps to {summary.goal} against batch size for {summary.workload}"
-    return Picture(inline_svg(svg, f"{anchor}-steps", label), _CAPTION)
+    return Picture(inline_svg(svg, f"{anchor}-steps", label), f"{_CAPTIONS[summary.headline]} {_EVERYWHERE}")
