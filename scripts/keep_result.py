@@ -15,10 +15,9 @@ from pathlib import Path
 from batchlab import plots
 from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.files import write_json
-from batchlab.published.points import published_steps
 from batchlab.report import words
 from batchlab.report.answers import summarise_sweep
-from batchlab.report.tables import steps_table
+from batchlab.report.tables import published_beside, steps_table
 from batchlab.store.lab import Lab
 from batchlab.store.query import connect
 
@@ -48,17 +47,17 @@ def write_tables(lab: Path, sweep: str, folder: Path) -> None:
 
 
 def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
-    steps, best = plots.steps_curve_data(summary), plots.metaparameters_data(summary)
+    steps, best = plots.steps_curve_data(summary, published=True), plots.metaparameters_data(summary)
     plots.save(plots.steps_curve_figure(steps), steps, stem.with_name(f"{stem.name}-steps-to-result"))
     plots.save(plots.metaparameters_figure(best), best, stem.with_name(f"{stem.name}-metaparameters"))
 
 
 def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
-    published = published_steps(summary.workload, summary.goal)
+    published = published_beside(summary)
     table = steps_table(summary, published)
     for cells in (table.header, ["---"] * len(table.header), *table.rows):
         print(f"| {' | '.join(cells)} |")
-    for sentence in (words.answer(summary), words.published(summary, published), words.protocol(summary)):
+    for sentence in (words.answer(summary), published and published.sentence, words.protocol(summary)):
         print(f"\n{sentence}" if sentence else "")
     for warning in summary.warnings:
         print(f"Note: {warning}")

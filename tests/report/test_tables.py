@@ -8,6 +8,7 @@ import pytest
 
 from batchlab.analysis import BestOf, Interval, TunedPoint
 from batchlab.analysis.regimes import Efficiency
+from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.report.tables import (
     best_text,
@@ -17,6 +18,7 @@ from batchlab.report.tables import (
     format_tuned,
     format_value,
     headline_name,
+    published_beside,
     steps_table,
     text_of,
 )
@@ -147,14 +149,20 @@ def test_columns_without_anything_to_tell_are_left_out(make_summary):
     assert {"Complete", "Infeasible"} <= set(table.header)
 
 
-def test_published_steps_stand_beside_with_the_ratio_of_the_minima(make_summary):
-    """4,222 / 4,000 = 1.06; there is nothing to compare at batch size 4, and nothing was reached at 16."""
-    summary = make_summary(sizes=(1, 4, 16), unreached=(16,), seeds=6)
-    row = dataclasses.replace(summary.rows[0], steps=4222)
-    table = steps_table(dataclasses.replace(summary, rows=(row, *summary.rows[1:])), {1: 4000.0, 16: 300.0})
+def test_published_steps_stand_beside_with_the_ratio_of_the_headline(make_summary):
+    """The paper's Figure 1: 2,300 steps at batch size 32. 2,530 / 2,300 = 1.10; it has no batch size 48."""
+    cnn = make_summary(sizes=(32, 48), num_trials=3, workload="mnist/simple_cnn_base/nesterov_momentum")
+    row = dataclasses.replace(cnn.rows[0], steps=2530)
+    goal = Goal.read("val/classification_error < 0.01")
+    summary = dataclasses.replace(cnn, rows=(row, cnn.rows[1]), goal=goal)
+    table = steps_table(summary, published_beside(summary))
 
-    assert column(table, "Published") == ["4,000", "", "300"]
-    assert column(table, "Ratio") == ["1.06", "", ""]
+    assert column(table, "Published") == ["2,300", ""]
+    assert column(table, "Ratio") == ["1.10", ""]
+
+
+def test_another_workload_has_no_published_steps(make_summary):
+    assert published_beside(make_summary()) is None
 
 
 def test_best_metaparameters_come_with_their_region():

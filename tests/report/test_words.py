@@ -258,30 +258,6 @@ def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
         assert "onfirm" not in words.protocol(make_summary(num_trials=3, protocol=protocol))
 
 
-# Published steps
-
-
-def test_published_steps_are_compared_in_a_sentence(make_summary):
-    """Ratios 1.10 and 1.50: one of two lies within 25 %."""
-    summary = make_summary(sizes=(1, 4, 16), num_trials=3)
-    rows = [dataclasses.replace(row, steps=steps) for row, steps in zip(summary.rows, (4400, 1100, 450), strict=True)]
-
-    assert words.published(dataclasses.replace(summary, rows=tuple(rows)), {1: 4000.0, 16: 300.0}) == (
-        "Against the published minima (Shallue et al. 2019, read off the picture) the minima here are 1.10 to 1.50 "
-        "times as many steps at 2 common batch sizes; 1 of 2 lie within 25 %."
-    )
-
-
-def test_published_steps_at_other_batch_sizes_cannot_be_compared(make_summary):
-    assert words.published(make_summary(sizes=(1,)), {2: 300.0, 64: 20.0}) == (
-        "No batch size is in common with the published minima (Shallue et al. 2019, read off the picture), from 2 to 64."
-    )
-
-
-def test_without_published_steps_nothing_is_said(make_summary):
-    assert words.published(make_summary(), {}) is None
-
-
 # Facts
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +25,7 @@ from batchlab.cli.options import (
 
 if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
+    from batchlab.published.comparison import PublishedComparison
 
 
 def curve(
@@ -68,24 +68,25 @@ def print_curve(
     fail_on_problems(results.problems)
 
 
-def print_summary(summary: WorkloadSummary, published: Mapping[int, float] | None = None) -> None:
+def print_summary(summary: WorkloadSummary, published: PublishedComparison | None = None) -> None:
     """Print the table, the answer in words, the protocol and what to know before trusting them."""
     from batchlab.report import words
     from batchlab.report.tables import steps_table, text_of
 
     print_text(f"{summary.workload}: steps to {summary.goal}")
     print(text_of(steps_table(summary, published), terminal_width()))
-    for sentence in (words.answer(summary), words.published(summary, published or {}), words.protocol(summary)):
-        if sentence:
-            print_text(sentence)
+    print_text(words.answer(summary))
+    if published:
+        print_text(published.sentence)
+    print_text(words.protocol(summary))
     for warning in summary.warnings:
         print_text(f"Note: {warning}")
 
 
-def _published(summary: WorkloadSummary) -> Mapping[int, float]:
-    from batchlab.published.points import published_steps
+def _published(summary: WorkloadSummary) -> PublishedComparison | None:
+    from batchlab.report.tables import published_beside
 
-    steps = published_steps(summary.workload, summary.goal)
-    if not steps:
+    found = published_beside(summary)
+    if found is None:
         warn(f"there are no published steps of {summary.workload} to {summary.goal}")
-    return steps
+    return found

@@ -13,9 +13,9 @@ from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, LabError
-from batchlab.published.points import published_steps
 from batchlab.report.findings import Findings
 from batchlab.report.shown import ShownSummary
+from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
 
 
@@ -111,7 +111,7 @@ def findings(lab: Lab, results: SweepResults, goal: Goal | None = None) -> Findi
         spec=spec.plain() if spec else {},
         environment=next((trial.environment for trial in trials if trial.environment), {}),
         protocol=_protocol(lab, results, spec) if spec else results.sweep.source or {},
-        published=published_steps(summary.workload, summary.goal),
+        published=published_beside(summary),
     )
 
 

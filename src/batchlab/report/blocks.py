@@ -62,10 +62,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with its caption."""
+    """A figure with its caption, drawn twice: a page shows the one that its width has room for."""
 
     template: ClassVar[str] = "picture"
-    svg: Markup
+    wide: Markup
+    narrow: Markup
+    """For a phone."""
+
     caption: str
 
 

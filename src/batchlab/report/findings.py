@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from batchlab.analysis import WorkloadSummary
+from batchlab.published.comparison import PublishedComparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,5 +24,5 @@ class Findings:
     protocol: Mapping[str, Any] = field(default_factory=dict)
     """How it was run. `trained_steps` and `full_steps` tell what the race saved; other names are listed."""
 
-    published: Mapping[int, float] = field(default_factory=dict)
-    """Published steps to this very goal by batch size, to stand beside the measured ones."""
+    published: PublishedComparison | None = None
+    """The paper's steps to this very goal, to stand beside the measured ones."""

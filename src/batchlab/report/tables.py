@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis import StepsToResult, TunedPoint, WorkloadSummary
 from batchlab.analysis.regimes import Efficiency
 from batchlab.analysis.text import count, significant
+from batchlab.published.comparison import PublishedComparison, compare_published
 from batchlab.report.blocks import Table
 from batchlab.report.text_table import text_table
 
@@ -29,12 +30,12 @@ class _Column:
         return self.is_kept or any(cell not in ("", "0") for cell in self.cells)
 
 
-def steps_table(summary: WorkloadSummary, published: Mapping[int, float] | None = None) -> Table:
+def steps_table(summary: WorkloadSummary, published: PublishedComparison | None = None) -> Table:
     """Return a row for each batch size, the headline answer first; columns in which no row has anything are left out.
 
-    `published` are somebody else's steps by batch size, and the ratio is that of the minima.
+    `published` is what `published_beside` returns: the paper's steps, and the headline's over them as a ratio.
     """
-    columns = [column for column in _columns(summary, published or {}) if column.is_needed]
+    columns = [column for column in _columns(summary, published) if column.is_needed]
     return Table(
         name="steps",
         header=[column.name for column in columns],
@@ -45,7 +46,7 @@ def steps_table(summary: WorkloadSummary, published: Mapping[int, float] | None 
     )
 
 
-def _columns(summary: WorkloadSummary, published: Mapping[int, float]) -> list[_Column]:
+def _columns(summary: WorkloadSummary, published: PublishedComparison | None) -> list[_Column]:
     rows = summary.rows
     return [
         _Column("Batch size", [count(row.batch_size) for row in rows], is_kept=True),
@@ -72,14 +73,21 @@ def _answer_columns(summary: WorkloadSummary) -> list[_Column]:
     return columns
 
 
-def _published_columns(rows: Sequence[StepsToResult], published: Mapping[int, float]) -> list[_Column]:
-    theirs = [published.get(row.batch_size) for row in rows]
-    pairs = list(zip(rows, theirs, strict=True))
-    ratios = ["" if not row.steps or not steps else f"{row.steps / steps:.2f}" for row, steps in pairs]
+def _published_columns(rows: Sequence[StepsToResult], published: PublishedComparison | None) -> list[_Column]:
+    if published is None:
+        return []
+    steps = [published.steps.get(row.batch_size) for row in rows]
+    ratios = [published.ratios.get(row.batch_size) for row in rows]
     return [
-        _Column("Published", ["" if steps is None else significant(steps) for steps in theirs]),
-        _Column("Ratio", ratios),
+        _Column("Published", ["" if each is None else significant(each) for each in steps]),
+        _Column("Ratio", ["" if each is None else f"{each:.2f}" for each in ratios]),
     ]
+
+
+def published_beside(summary: WorkloadSummary) -> PublishedComparison | None:
+    """Return the paper's steps of this workload to this very goal beside the headline's; None where there are none."""
+    values = {row.batch_size: row.estimate(summary.headline).value for row in summary.rows}
+    return compare_published(summary.workload, summary.goal, {size: v for size, v in values.items() if v})
 
 
 def _regime_columns(summary: WorkloadSummary) -> list[_Column]:

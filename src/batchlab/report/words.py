@@ -12,7 +12,6 @@ from batchlab.analysis.regimes import RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.report.tables import format_interval, format_share, format_steps, span
 
-_CLOSE = 1.25
 _ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
 
 
@@ -92,23 +91,6 @@ def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
         ("At most a fifth of the steps left to save from", _end_text(found.maximal_from, summary)),
         ("Read from", source),
     ]
-
-
-def published(summary: WorkloadSummary, steps: Mapping[int, float]) -> str | None:
-    """Return how the minima compare with published steps by batch size; None where there are none."""
-    if not steps:
-        return None
-    ratios = [row.steps / steps[row.batch_size] for row in summary.rows if row.steps and row.batch_size in steps]
-    source = "the published minima (Shallue et al. 2019, read off the picture)"
-    if not ratios:
-        return f"No batch size is in common with {source}, from {count(min(steps))} to {count(max(steps))}."
-    close = sum(1 / _CLOSE <= ratio <= _CLOSE for ratio in ratios)
-    spread = " to ".join(dict.fromkeys(f"{ratio:.2f}" for ratio in (min(ratios), max(ratios))))
-    sizes = "batch size" if len(ratios) == 1 else "batch sizes"
-    return (
-        f"Against {source} the minima here are {spread} times as many steps at {len(ratios)} common {sizes}; "
-        f"{close} of {len(ratios)} lie within 25 %."
-    )
 
 
 def training_cost(protocol: Mapping[str, Any]) -> str | None:

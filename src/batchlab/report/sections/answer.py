@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from batchlab.analysis.headline import Headline
-from batchlab.plots import steps_curve_data, steps_curve_figure, svg_text
+from batchlab.plots import steps_curve_data, steps_curve_figure
 from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Picture, Section, Warnings
 from batchlab.report.findings import Findings
-from batchlab.report.inline_svg import inline_svg
+from batchlab.report.pictures import make_picture
 
 _CAPTIONS: dict[Headline, str] = {
     "confirmed": "Confirmed steps: the best points of each batch size were trained again with fresh seeds, and this is "
@@ -32,6 +32,7 @@ def answer_section(findings: Findings, anchor: str) -> Section:
 
 def _curve(findings: Findings, anchor: str) -> Picture:
     summary = findings.summary
-    svg = svg_text(steps_curve_figure(steps_curve_data(summary)))
+    data = steps_curve_data(summary, published=findings.published is not None)
     label = f"Steps to {summary.goal} against batch size for {summary.workload}"
-    return Picture(inline_svg(svg, f"{anchor}-steps", label), f"{_CAPTIONS[summary.headline]} {_EVERYWHERE}")
+    caption = f"{_CAPTIONS[summary.headline]} {_EVERYWHERE}"
+    return make_picture(steps_curve_figure(data), [data.panel], f"{anchor}-steps", label, caption)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from batchlab.plots import metaparameters_data, metaparameters_figure, svg_text
-from batchlab.report import words
+from batchlab.plots import metaparameters_data, metaparameters_figure
 from batchlab.report.blocks import Paragraph, Picture, Section
 from batchlab.report.findings import Findings
-from batchlab.report.inline_svg import inline_svg
+from batchlab.report.pictures import make_picture
 from batchlab.report.tables import steps_table
 
 _CAPTION = (
@@ -19,8 +18,8 @@ def steps_section(findings: Findings, anchor: str) -> Section:
     """Return the table of steps, and the figure of the best metaparameters where there are any to draw."""
     summary = findings.summary
     table = steps_table(summary, findings.published)
-    compared, tuning = words.published(summary, findings.published), _tuning(findings, anchor)
-    return Section("Steps to the goal", (table, *((Paragraph(compared),) if compared else ()), *tuning))
+    compared = (Paragraph(findings.published.sentence),) if findings.published else ()
+    return Section("Steps to the goal", (table, *compared, *_tuning(findings, anchor)))
 
 
 def _tuning(findings: Findings, anchor: str) -> tuple[Picture, ...]:
@@ -28,5 +27,4 @@ def _tuning(findings: Findings, anchor: str) -> tuple[Picture, ...]:
     if not data.panels:
         return ()
     label = f"Best metaparameters against batch size for {findings.summary.workload}"
-    svg = svg_text(metaparameters_figure(data))
-    return (Picture(inline_svg(svg, f"{anchor}-tuning", label), _CAPTION),)
+    return (make_picture(metaparameters_figure(data), data.panels, f"{anchor}-tuning", label, _CAPTION),)
