@@ -38,7 +38,7 @@ ALLOWED = {
     "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
     "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
-    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store"},
+    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store", "analysis"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine"}

@@ -189,7 +189,8 @@ def _attempt(
 
 
 def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe: Connection) -> PackResult | None:
-    _lower(end, task.end_step)
+    if not task.stops_at_goal:
+        _lower(end, task.end_step)
     told = 0.0
 
     def tell(step: int, num_live: int, best_steps: int | None) -> None:

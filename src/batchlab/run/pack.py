@@ -33,6 +33,12 @@ class PackTask:
     pause_step: int | None = None
     """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
 
+    stops_at_goal: bool = False
+    """Replicates race against nobody: the pack ends once each has met the goal, and the rows after that go."""
+
+    kept_state: Path | None = None
+    """Where the pack's last state is kept; None keeps none."""
+
 
 @dataclass(frozen=True)
 class PackResult:
@@ -63,7 +69,7 @@ class Recorder:
     """The rows of a pack so far, and who has met the goal."""
 
     def __init__(self, study: Study) -> None:
-        self._goal = study.goal
+        self._study, self._goal = study, study.goal
         self._rows: list[Evaluated] = []
         self.goal_steps: dict[int, int] = {}
 
@@ -85,9 +91,12 @@ class Recorder:
         return Measurements(trial_id[order], step[order], metrics)
 
     def restore(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take up the rows of a checkpoint."""
+        """Take up the rows of a checkpoint; one at the end of a budget that has grown since is no longer evaluated."""
         names = [name for name in columns if name not in ("trial_id", "step")]
+        evaluated = set(self._study.evaluation.steps(self._study.max_steps))
         for step in np.unique(columns["step"]):
+            if int(step) not in evaluated:
+                continue
             rows = columns["step"] == step
             self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
 
@@ -106,17 +115,26 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     between_chunks = _Checkpoints(program, recorder, task.checkpoint, started, hooks.should_stop)
 
     def end_step() -> int:
+        if task.stops_at_goal:
+            return program.step if _have_all_met(program, recorder) else task.end_step
         return min(hooks.end_step(), _own_end(task.study, program, recorder))
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         recorder.add(evaluated)
         hooks.progress(evaluated.step, len(evaluated.trial_ids), min(recorder.goal_steps.values(), default=None))
         if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
-            between_chunks.save()
+            between_chunks.save(task.checkpoint)
             return None
-    hooks.confirm_end(_own_end(task.study, program, recorder))
+    if not task.stops_at_goal:
+        hooks.confirm_end(_own_end(task.study, program, recorder))
+    if task.kept_state is not None:
+        between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
     return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
+
+
+def _have_all_met(program: Program, recorder: Recorder) -> bool:
+    return all(trial_id in recorder.goal_steps for trial_id in program.trial_ids.tolist())
 
 
 def _own_end(study: Study, program: Program, recorder: Recorder) -> int:
@@ -148,15 +166,15 @@ class _Checkpoints:
     def __call__(self) -> None:
         stopping = self._should_stop()
         if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
-            self.save()
+            self.save(self._path)
         if stopping:
             raise Interrupted(f"stopped at step {self._program.step}")
 
-    def save(self) -> None:
+    def save(self, path: Path) -> None:
         rows = self._recorder.measurements()
         columns = {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}
         write_checkpoint(
-            self._path,
+            path,
             {
                 **{f"program.{name}": array for name, array in self._program.state().items()},
                 **{f"rows.{name}": column for name, column in columns.items()},

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from batchlab.analysis.summary import WorkloadSummary, summarise
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.engine.pack_size import can_pack
@@ -34,10 +35,13 @@ def run_sweep(
     num_workers: int | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
-) -> None:
-    """Train all studies of a sweep and store them in a lab, going on from whatever is there.
+    only: range | None = None,
+) -> WorkloadSummary | None:
+    """Train all studies of a sweep, store them in a lab, going on from whatever is there, and return the answer.
 
-    `trainer` replaces the one that the workload's name would get: your own training code, say.
+    A sweep that is more than the stored one (more trials, batch sizes, a longer race, `confirm`) grows it.
+    `trainer` replaces the one that the workload's name would get: your own training code, say. With `only`, these
+    points are trained and the studies stay unfinished: None is returned while no study is finished.
     Raises Interrupted after a signal, once the running packs have written their checkpoints; before there are any,
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
@@ -46,9 +50,23 @@ def run_sweep(
         _check_goal(sweep, trainer)
         store = Lab.create(lab)
         with store.locked():
-            store.admit(sweep)
-            runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
+            sweep = store.admit(sweep)
+            runs = _study_runs(sweep, store, only)
             _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
+    results = store.results(sweep).results
+    return summarise(results, sweep.search.hardest_goal) if results else None
+
+
+def _study_runs(sweep: Sweep, store: Lab, only: range | None) -> list[StudyRun]:
+    return [
+        StudyRun(
+            study,
+            store.study_folder(sweep.name, study.batch_size),
+            keep_states=sweep.engine.keep_states,
+            only=only,
+        )
+        for study in sweep.studies()
+    ]
 
 
 def _check_goal(sweep: Sweep, trainer: Trainer) -> None:
@@ -72,7 +90,7 @@ class _Runner:
         """Keep the workers busy until every study is finished, or a signal asks for the end."""
         for run in self._runs.values():
             self._settle_pack_size(run)
-        if all(run.is_finished for run in self._runs.values()):
+        if all(run.is_done for run in self._runs.values()):
             return
         executor = LocalExecutor(self._trainer, list(self._runs), self._num_workers)
         try:
@@ -80,7 +98,7 @@ class _Runner:
                 self._fill(executor)
         finally:
             executor.close()
-        if not all(run.is_finished for run in self._runs.values()):
+        if not all(run.is_done for run in self._runs.values()):
             raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
 
     def _fill(self, executor: LocalExecutor) -> None:

@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+from batchlab.core.growth import GROWS, continued, not_grown
 from batchlab.core.result import StudyResult
-from batchlab.core.sweep import Sweep, differences
+from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError, unknown_name
 from batchlab.files import TEMPORARY, make_folder, read_json, write_json
 from batchlab.store.lock import hold_lock
+from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
 _Kind = TypeVar("_Kind", bound=Value)
-FORMAT = 1
-"""Raised when an older batchlab could no longer read what this one writes."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Lab:
         write_json(folder / "lab.json", {"format": FORMAT})
         return lab
 
-    def _check_format(self) -> None:
+    def _check_format(self) -> int:
+        """Return the lab's format; LabError where it cannot be read here."""
         path = self.folder / "lab.json"
         data = read_json(path)
         version = data.get("format") if isinstance(data, dict) else None
@@ -84,11 +85,13 @@ class Lab:
                 f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
+        return version
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lab as its one runner."""
+        """Hold the lab as its one writer; one of an older format is brought to this one first."""
         with hold_lock(self.folder / "lock"):
+            migrate(self.folder, self._check_format())
             yield
 
     def sweep_names(self) -> list[str]:
@@ -107,11 +110,18 @@ class Lab:
         """Return a stored sweep, run or imported."""
         folder = self.folder / "sweeps" / name
         if (folder / "sweep.json").exists():
-            return StoredSweep.run(_read(Sweep, folder / "sweep.json"))
+            return StoredSweep.run(self._spec(name))
         return StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
 
-    def admit(self, sweep: Sweep) -> None:
-        """Store a new sweep, or check that it is the one already stored under its name."""
+    def _spec(self, name: str) -> Sweep:
+        path = self.folder / "sweeps" / name / "sweep.json"
+        return _parsed(Sweep, upgraded_sweep(read_json(path)), path)
+
+    def admit(self, sweep: Sweep) -> Sweep:
+        """Store a new sweep, or check that it is the one already stored under its name, or more of it.
+
+        Returns it with what its spec leaves open as it was stored.
+        """
         path = self.folder / "sweeps" / sweep.name / "sweep.json"
         if (path.parent / "import.json").exists():
             raise SpecError(
@@ -120,17 +130,27 @@ class Lab:
         if not path.exists():
             make_folder(path.parent)
             write_json(path, sweep.plain())
-            return
-        changes = differences(_read(Sweep, path).plain(), sweep.plain())
+            return sweep
+        stored = self._spec(sweep.name)
+        sweep = continued(sweep, stored)
+        changes = not_grown(stored, sweep)
         if changes:
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
-                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab."
+                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab. {GROWS}"
             )
+        if sweep.plain() != stored.plain():
+            write_json(path, sweep.plain())
+        return sweep
 
     def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
         """Return the folder of one study."""
         return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size))
+
+    def is_finished(self, sweep_name: str, batch_size: int) -> bool:
+        """Return whether the search at one batch size has ended."""
+        folder = self.study_folder(sweep_name, batch_size).readable
+        return folder.has_record and folder.record().state == "finished"
 
     def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""
@@ -155,9 +175,9 @@ class Lab:
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
         results, unfinished, problems = [], [], []
         for batch_size in sweep.batch_sizes:
-            folder = self.study_folder(sweep.name, batch_size)
+            folder = self.study_folder(sweep.name, batch_size).readable
             try:
-                if folder.has_record and folder.record().state == "finished":
+                if self.is_finished(sweep.name, batch_size):
                     results.append(folder.result(metrics))
                 else:
                     unfinished.append(batch_size)
@@ -167,8 +187,12 @@ class Lab:
 
 
 def _read(kind: type[_Kind], path: Path) -> _Kind:
+    return _parsed(kind, read_json(path), path)
+
+
+def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
     try:
-        return kind.parse(read_json(path), str(path))
+        return kind.parse(data, str(path))
     except SpecError as error:
         raise LabError(str(error)) from None
 
