@@ -27,7 +27,7 @@ _HOMES = {
     "Workload": "batchlab.core.workload",
     "load_sweep": "batchlab.spec.load",
     "run_sweep": "batchlab.run.runner",
-    "summarise": "batchlab.analysis.summary",
+    "summarise": "batchlab.report.answers",
 }
 
 __all__ = sorted(_HOMES)

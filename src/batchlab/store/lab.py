@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from batchlab.core.growth import GROWS, continued, not_grown
 from batchlab.core.result import StudyResult
@@ -152,19 +152,23 @@ class Lab:
         folder = self.study_folder(sweep_name, batch_size).readable
         return folder.has_record and folder.record().state == "finished"
 
-    def find(self, workload: str | None = None, sweep_name: str | None = None) -> StoredSweep:
-        """Return the one sweep that is meant; both names may be left out where that leaves one."""
+    def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
+        """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""
         sweeps = self.sweeps()
-        if workload is not None and workload not in [sweep.workload for sweep in sweeps]:
-            raise LabError(f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload for s in sweeps}))
-        if sweep_name is not None and sweep_name not in [sweep.name for sweep in sweeps]:
-            raise LabError(f"Lab {self.folder}: " + unknown_name("sweep", sweep_name, {s.name for s in sweeps}))
-        meant = [s for s in sweeps if workload in (None, s.workload) and sweep_name in (None, s.name)]
+        is_workload = name is not None and "/" in name  # a sweep's name has no stroke in it
+        self._check_known("workload" if is_workload else "sweep", name, sweeps)
+        self._check_known("sweep", sweep_name, sweeps)
+        meant = [s for s in sweeps if name in (None, s.workload, s.name) and sweep_name in (None, s.name)]
         if len(meant) != 1:
             choices = ", ".join(f"{s.workload} (sweep {s.name})" for s in meant or sweeps)
-            way_out = "Name the workload, or use --sweep." if workload is None else "Name one with --sweep."
+            way_out = "Name the workload or the sweep." if name is None else "Name one with --sweep."
             raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. {way_out}")
         return meant[0]
+
+    def _check_known(self, kind: Literal["workload", "sweep"], name: str | None, sweeps: list[StoredSweep]) -> None:
+        known = {sweep.workload if kind == "workload" else sweep.name for sweep in sweeps}
+        if name is not None and name not in known:
+            raise LabError(f"Lab {self.folder}: " + unknown_name(kind, name, known))
 
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
         """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
