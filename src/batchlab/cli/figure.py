@@ -95,7 +95,7 @@ def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> Non
         needs = plots.PAPER_FIGURES[number].needs
         problems: list[LabError] = []
         data = plots.paper_data(number, partial(_results, store, stored, needs, problems), published=published)
-        for path in plots.save(plots.draw_paper(data), data, out / f"paper-{number}"):
+        for path in plots.save(plots.draw_sheet(data), data, out / f"paper-{number}"):
             print(path)
         fail_on_problems(problems)
 
