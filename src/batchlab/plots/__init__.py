@@ -10,9 +10,11 @@ from batchlab.plots.metaparameters import (
     metaparameters_figure,
 )
 from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, paper_data
+from batchlab.plots.registry import FIGURES, figure_names, save_figure
 from batchlab.plots.steps_curve import StepsCurveData, draw_steps_curve, steps_curve_data, steps_curve_figure
 
 __all__ = [
+    "FIGURES",
     "PAPER_FIGURES",
     "CompareData",
     "MetaparametersData",
@@ -23,10 +25,12 @@ __all__ = [
     "draw_metaparameters",
     "draw_sheet",
     "draw_steps_curve",
+    "figure_names",
     "metaparameters_data",
     "metaparameters_figure",
     "paper_data",
     "save",
+    "save_figure",
     "steps_curve_data",
     "steps_curve_figure",
     "svg_text",
