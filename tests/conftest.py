@@ -12,14 +12,18 @@ import numpy as np
 import pytest
 
 from batchlab.analysis import (
+    ConfirmedSteps,
     StepsToResult,
     WorkloadSummary,
+    best_of,
+    choose_headline,
+    find_regimes,
     fit_critical_batch,
-    measure_scaling,
-    minimum_interval,
+    median_interval,
     tuned_points,
 )
 from batchlab.core.goal import Goal
+from batchlab.core.protocol import Protocol
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status, Trial
 
@@ -36,6 +40,7 @@ def shared_data() -> Path:
     return folder
 
 
+FULL = Protocol(kind="full", max_steps=20_000)
 SIZES = tuple(2**k for k in range(12))
 
 
@@ -44,6 +49,7 @@ def make_summary() -> Callable[..., WorkloadSummary]:
     """Build the summary of a workload as a lab might leave it: S = 40 + 4100 / B, twelve batch sizes.
 
     Trials lie a little above the curve; `unreached` batch sizes never met the goal, `is_open` ones have one success.
+    `seeds` replicates of the best point confirm it, or none.
     """
 
     def make(
@@ -54,6 +60,9 @@ def make_summary() -> Callable[..., WorkloadSummary]:
         at_boundary: tuple[str, ...] = (),
         workload: str = "digits/fc_128/nesterov_momentum",
         num_trials: int = 32,
+        seeds: int = 0,
+        protocol: Protocol = FULL,
+        stuck: int = 0,
     ) -> WorkloadSummary:
         rng = np.random.default_rng(0)
         rows = []
@@ -69,7 +78,6 @@ def make_summary() -> Callable[..., WorkloadSummary]:
                     batch_size=size,
                     steps=steps[0] if steps else None,
                     trial=trial if steps else None,
-                    interval=minimum_interval(steps, num_trials),
                     at_boundary=at_boundary if steps else (),
                     num_trials=num_trials,
                     reached_steps=steps,
@@ -77,18 +85,45 @@ def make_summary() -> Callable[..., WorkloadSummary]:
                     complete=num_trials,
                     infeasible=3,
                     incomplete=1,
+                    stuck=stuck,
+                    best_of=best_of(steps, num_trials),
+                    confirmed=_confirmed(trial, 40 + 4100 / size, seeds, rng) if steps and seeds else None,
+                    protocol=protocol,
+                    top_trials=_neighbours(trial) if len(steps) >= 3 else (),
                 )
             )
+        headline, fit = choose_headline(rows), fit_critical_batch(rows)
         return WorkloadSummary(
             workload=workload,
             goal=Goal.read("val/classification_error < 0.03"),
+            protocol=protocol,
+            headline=headline,
             rows=tuple(rows),
-            scaling=measure_scaling(rows),
-            fit=fit_critical_batch(rows, num_resamples=20),
-            tuned=tuned_points(rows),
+            fit=fit,
+            regimes=find_regimes(rows, fit),
+            tuned=tuned_points(rows, headline),
         )
 
     return make
+
+
+def _neighbours(trial: Trial) -> tuple[Trial, ...]:
+    point = trial.metaparameters
+    rates = [factor * point["learning_rate"] for factor in (1.0, 0.7, 1.6)]
+    return tuple(trial.model_copy(update={"metaparameters": {**point, "learning_rate": rate}}) for rate in rates)
+
+
+def _confirmed(trial: Trial, steps: float, seeds: int, rng: np.random.Generator) -> ConfirmedSteps:
+    replicates = tuple(int(step) for step in np.ceil(steps * np.exp(0.05 * rng.standard_normal(seeds))))
+    return ConfirmedSteps(
+        steps=float(np.median(replicates)),
+        interval=median_interval(replicates),
+        seeds=seeds,
+        trial=trial,
+        at_boundary=(),
+        replicate_steps=replicates,
+        end_step=20_000,
+    )
 
 
 NQM: dict[str, Any] = {

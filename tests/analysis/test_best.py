@@ -18,7 +18,6 @@ def test_only_the_first_complete_trials_count(make_result):
 
     assert best_measurement(result, GOAL).value == 0.4
     assert best_measurement(result, GOAL, num_trials=1).value == 0.5
-    assert best_measurement(result, GOAL, num_trials=1).interval is None
 
 
 def test_an_infinite_value_is_worse_than_any_other_but_better_than_none(make_result):

@@ -26,7 +26,6 @@ import numpy as np
 import pytest
 
 from batchlab.analysis import (
-    Interval,
     apply_example_budget,
     apply_step_budget,
     best_measurement,
@@ -100,7 +99,7 @@ def test_steps_to_result_skips_the_equal_the_nan_and_the_diverged(ten):
     row = steps_to_result(ten, GOAL)
 
     assert (row.steps, row.trial.trial_id) == (20, 0)  # trial 2 meets it at step 20 too: the smaller id wins
-    assert row.interval == Interval(20, 20)
+    assert row.reached_steps == (20, 20)
     assert (row.num_trials, row.infeasible, row.incomplete) == (2, 1, 1)
 
 
@@ -117,10 +116,6 @@ def test_the_best_measurement_and_its_ties(ten, twenty, forty):
         (0.12, 10, 1),
         (0.2, 10, 0),
     ]
-    # Batch size 20: the trials' bests are 0.12 and 0.19; either is the best of a draw with 75 and 25 %.
-    assert bests[1].interval == (0.12, 0.19)
-    # Batch size 40: one trial of two has a value, so a quarter of all draws has none.
-    assert bests[2].interval == (0.2, None)
 
 
 def test_the_best_of_a_metric_to_maximise(ten, twenty):
@@ -128,7 +123,6 @@ def test_the_best_of_a_metric_to_maximise(ten, twenty):
     best = best_measurement(twenty, goal)
 
     assert (best.value, best.step, best.trial.trial_id) == (0.8, 0, 1)
-    assert best.interval == (0.3, 0.8)
     assert (best_measurement(ten, goal).step, best_measurement(ten, goal).trial.trial_id) == (0, 0)
 
 
@@ -184,7 +178,6 @@ def test_steps_without_the_best_trials(ten, twenty):
     without_one = steps_without_best(ten, GOAL, 1)
 
     assert (without_one.steps, without_one.trial.trial_id, without_one.num_trials) == (20, 2, 1)
-    assert without_one.interval is None
     assert [steps_without_best(twenty, GOAL, k).steps for k in (0, 1, 3)] == [0, 10, None]
     with pytest.raises(InputError, match="num_removed = -1"):
         steps_without_best(ten, GOAL, -1)
@@ -196,10 +189,6 @@ def test_steps_relative_to_one_batch_size(ten, twenty, forty):
 
     # Steps are 10 (trial 0, and 20 for trial 2), 0 (and 10), 10 (one trial of two).
     assert [(p.batch_size, p.ratio) for p in points] == [(10, 1.0), (20, 0.0), (40, 1.0)]
-    assert points[0].interval == (1.0, 1.0)
-    # 0/10, 0/20 with 75 %, 10/20 and 10/10 with 25 * 25 and 25 * 75 %.
-    assert points[1].interval == (0.0, 1.0)
-    assert points[2].interval == (0.5, None)
 
 
 def test_no_steps_to_be_relative_to_is_an_error(ten, twenty):

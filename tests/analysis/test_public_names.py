@@ -26,9 +26,10 @@ def test_the_names_of_the_published_analyses_are_there():
         "classify_points",
         "group_trials",
         "steps_without_best",
-        "scaling_efficiencies",
-        "end_of_perfect_scaling",
-        "max_useful_batch_size",
+        "best_of",
+        "confirmed_steps",
+        "fit_critical_batch",
+        "find_regimes",
     }
 
     assert wanted <= set(FUNCTIONS)

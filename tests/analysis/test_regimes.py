@@ -2,58 +2,31 @@ from __future__ import annotations
 
 import pytest
 
-from batchlab.analysis import measure_scaling
+from batchlab.analysis import find_regimes, fit_critical_batch
+from batchlab.core.protocol import Protocol
+
+SIZES = [2**k for k in range(14)]
 
 
-def test_efficiency_and_regimes_of_a_curve_by_hand(make_row):
-    rows = [make_row(1, [1000]), make_row(2, [500]), make_row(4, [301]), make_row(8, [250]), make_row(16, [240])]
-    found = measure_scaling(rows)
-
-    assert pytest.approx(found.efficiencies) == (1.0, 1.0, 1000 / 1204, 0.5, 1000 / 3840)
-    assert found.regimes == ("perfect", "perfect", "perfect", "maximal", "maximal")
-    assert (found.base_batch_size, found.end_of_perfect, found.max_useful) == (1, 4, 8)
-    assert found.is_saturated
-    assert not found.is_perfect_throughout
+def on_a_curve(make_row, sizes=SIZES, **options):
+    return [make_row(size, [round(4000 + 512_000 / size)] * 8, end_step=10**6, **options) for size in sizes]
 
 
-def test_thresholds_move_the_ends(make_row):
-    rows = [make_row(1, [1000]), make_row(2, [500]), make_row(4, [301]), make_row(8, [250]), make_row(16, [240])]
-    found = measure_scaling(rows, min_efficiency=0.9, max_excess=0.01)
+def test_the_ends_lie_a_factor_of_four_from_the_critical_batch_size(make_row):
+    rows = on_a_curve(make_row)
+    regimes = find_regimes(rows, fit_critical_batch(rows))
 
-    assert (found.end_of_perfect, found.max_useful) == (2, 16)
-    assert found.regimes == ("perfect", "perfect", "diminishing", "diminishing", "diminishing")
-
-
-def test_the_end_of_a_falling_curve_is_no_plateau(make_row):
-    found = measure_scaling([make_row(size, [4096 // size]) for size in (1, 2, 4, 8)])
-
-    assert found.regimes == ("perfect",) * 4
-    assert (found.end_of_perfect, found.max_useful) == (8, 8)
-    assert found.is_perfect_throughout
-    assert not found.is_saturated
+    assert regimes.source == "fit"
+    assert pytest.approx(regimes.perfect_up_to.value, rel=1e-3) == 32
+    assert pytest.approx(regimes.maximal_from.value, rel=1e-3) == 512
+    assert pytest.approx(regimes.efficiencies[7].value, rel=1e-3) == 0.5  # 50 % at B_crit = 128
+    assert [regimes.regime_of(size) for size in (16, 128, 1024)] == ["perfect", "diminishing", "maximal"]
+    assert not regimes.is_thin
 
 
-def test_perfect_scaling_does_not_come_back(make_row):
-    found = measure_scaling([make_row(1, [1000]), make_row(2, [900]), make_row(4, [250]), make_row(8, [125])])
+def test_a_closed_form_has_ends_without_ranges_and_regimes_all_the_same(make_row):
+    rows = on_a_curve(make_row, protocol=Protocol(kind="full", is_closed_form=True))
+    regimes = find_regimes(rows, fit_critical_batch(rows))
 
-    assert found.end_of_perfect == 1
-    assert found.regimes == ("perfect", "diminishing", "diminishing", "diminishing")
-
-
-def test_batch_sizes_not_reached_have_no_regime_and_anchor_nothing(make_row):
-    found = measure_scaling([make_row(1), make_row(2, [500]), make_row(4, [250]), make_row(8)])
-
-    assert found.base_batch_size == 2
-    assert found.efficiencies == (None, 1.0, 1.0, None)
-    assert found.regimes == (None, "perfect", "perfect", None)
-
-
-def test_nothing_reached_has_no_scaling(make_row):
-    found = measure_scaling([make_row(1), make_row(2)])
-
-    assert (found.base_batch_size, found.end_of_perfect, found.max_useful) == (None, None, None)
-    assert not found.is_saturated
-
-
-def test_a_goal_met_before_the_first_update_scales_without_dividing_by_zero(make_row):
-    assert measure_scaling([make_row(1, [0]), make_row(2, [0])]).efficiencies == (1.0, 1.0)
+    assert (regimes.perfect_up_to.low, regimes.maximal_from.high) == (None, None)
+    assert [regimes.regime_of(size) for size in (16, 128, 1024)] == ["perfect", "diminishing", "maximal"]

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batchlab.analysis import first_steps, steps_to_result
+from batchlab.analysis import Interval, first_steps, steps_to_result
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
+from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import InputError
@@ -74,7 +75,7 @@ def test_the_first_complete_trials_are_taken_in_ascending_id_not_the_best(make_r
 def test_no_trial_that_meets_the_goal_is_a_result_of_none(make_result):
     row = steps_to_result(make_result([[3, 2], [3, 3]]), GOAL)
 
-    assert (row.steps, row.trial, row.interval, row.at_boundary) == (None, None, None, ())
+    assert (row.steps, row.trial, row.best_of, row.at_boundary) == (None, None, None, ())
     assert not row.is_reached
     assert row.end_step == 10
     assert first_steps(make_result([[3, 2], [3, 3]]), GOAL) == {0: None, 1: None}
@@ -101,11 +102,44 @@ def test_zero_trials_are_refused(make_result):
         first_steps(make_result([[3, 2]]), GOAL, num_trials=0)
 
 
-def test_the_interval_and_the_edges_of_the_best_trial_come_along(make_result):
+def test_the_edges_of_the_best_trial_come_along(make_result):
     row = steps_to_result(make_result([[3, 0.5], [3, 3, 0.5]], learning_rate=9.9), GOAL)
 
-    assert (row.interval.low, row.interval.high) == (10, 20)
     assert row.at_boundary == ("learning_rate",)
+
+
+def test_six_trials_carry_a_best_of(make_result):
+    curves = [[3] * k + [0.5] for k in range(1, 7)]
+
+    assert steps_to_result(make_result(curves), GOAL).best_of.interval == Interval(10, 60)
+    assert steps_to_result(make_result(curves[:5]), GOAL).best_of is None
+
+
+@pytest.mark.parametrize("field", ["is_grid", "is_closed_form"])
+def test_points_that_are_no_random_draw_have_no_best_of(make_result, field):
+    protocol = Protocol(kind="full").model_copy(update={field: True})
+
+    assert steps_to_result(make_result([[3, 0.5]] * 8, protocol=protocol), GOAL).best_of is None
+
+
+def test_the_top_trials_come_along(make_result):
+    row = steps_to_result(make_result([[3] * 10 + [0.5]] * 2 + [[3] * 12 + [0.5]] + [[3] * 13 + [0.5]]), GOAL)
+
+    assert [trial.trial_id for trial in row.top_trials] == [0, 1, 2]
+
+
+def test_what_ended_training_is_told_where_the_goal_was_not_met(make_result):
+    race = Protocol(kind="race", race_factor=1.5, max_steps=100)
+
+    assert steps_to_result(make_result([[3, 0.5]], protocol=race), GOAL).ended_by is None
+    assert steps_to_result(make_result([[3, 3]], protocol=race), GOAL).ended_by == "race"
+    assert steps_to_result(make_result([[3, 3]], protocol=race, end_step=100), GOAL).ended_by == "budget"
+    assert steps_to_result(make_result([[3, 3]]), GOAL).ended_by == "budget"
+
+
+def test_a_goal_met_at_the_start_is_told(make_result):
+    assert steps_to_result(make_result([[0.5, 0.5]]), GOAL).start_met
+    assert not steps_to_result(make_result([[3, 0.5]]), GOAL).start_met
 
 
 def test_half_a_million_rows_agree_with_a_plain_loop(make_result):

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from batchlab.analysis import curve_json, summarise
+from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal
+from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status
 from batchlab.errors import InputError
 
@@ -27,13 +29,14 @@ def results(make_result):
     ]
 
 
-def test_rows_ascend_in_batch_size_and_carry_scaling_fit_and_tuning(results):
+def test_rows_ascend_in_batch_size_and_carry_regimes_fit_and_tuning(results):
     summary = summarise(results, GOAL)
 
     assert summary.workload == "digits/fc_128/sgd"
     assert [row.batch_size for row in summary.rows] == [1, 2, 8, 16]
     assert [row.steps for row in summary.rows] == [500, 260, 120, None]
-    assert pytest.approx(summary.scaling.efficiencies) == [1.0, 500 / 520, 500 / 960, None]
+    assert len(summary.regimes.efficiencies) == 4
+    assert (summary.headline, summary.is_confirmed, summary.protocol.kind) == ("minimum", False, "full")
     assert summary.fit.batch_sizes == (1, 2, 8)
     assert [point.batch_size for point in summary.tuned] == [1, 2, 8]
     assert summary.best.batch_size == 8
@@ -42,8 +45,10 @@ def test_rows_ascend_in_batch_size_and_carry_scaling_fit_and_tuning(results):
 def test_warnings_tell_of_fit_and_edges(results):
     warnings = " ".join(summarise(results, GOAL).warnings)
 
-    assert "Not reached, so not fitted: batch size 16." in warnings
-    assert "At batch size 2 the best point lies at the edge of the search range of learning_rate" in warnings
+    assert "Batch size 16 did not meet the goal, though the curve says that it should have." in warnings
+    assert "At batch size 16 the goal was not met within the budget." in warnings
+    assert "Stuck at chance, though not diverged: 2 of 2 complete trials at batch size 16." in warnings
+    assert "At batch size 1, 2 and 8 the best point lies at the edge of what was tried of learning_rate" in warnings
     assert "Budgets differ" not in warnings
 
 
@@ -66,8 +71,10 @@ def test_json_has_exactly_the_promised_shape(results):
         "complete": 2,
         "infeasible": 1,
         "incomplete": 0,
-        "at_boundary": [],
-        "ci": [500, 510],
+        "stuck": 0,
+        "at_boundary": ["learning_rate"],
+        "best_of": None,
+        "confirmed": None,
     }
     assert found["rows"][3] == {
         "batch_size": 16,
@@ -78,11 +85,16 @@ def test_json_has_exactly_the_promised_shape(results):
         "complete": 2,
         "infeasible": 0,
         "incomplete": 0,
+        "stuck": 2,
         "at_boundary": [],
-        "ci": None,
+        "best_of": None,
+        "confirmed": None,
     }
-    assert list(found) == ["workload", "goal", "rows", "fit"]
-    assert list(found["fit"]) == ["s_min", "e_min", "b_crit", "b_crit_ci", "warning"]
+    assert list(found) == ["workload", "goal", "headline", "protocol", "rows", "fit", "regimes"]
+    assert list(found["fit"]) == ["s_min", "e_min", "b_crit", "b_crit_ci", "contradicted_by", "warning"]
+    assert found["protocol"] == {"kind": "full", "race_factor": None, "confirmed": False}
+    assert list(found["regimes"]) == ["from", "perfect_up_to", "maximal_from"]
+    assert list(found["regimes"]["maximal_from"]) == ["value", "range"]
     assert found["goal"] == "val/loss < 1"
     assert found == json.loads(json.dumps(found, allow_nan=False))
 
@@ -90,7 +102,46 @@ def test_json_has_exactly_the_promised_shape(results):
 def test_json_of_a_censored_bound_is_null_within_the_pair(make_result):
     result = make_result([falling(50), *[[3.0] * 60] * 9])
 
-    assert curve_json(summarise([result], GOAL))["rows"][0]["ci"] == [50, None]
+    assert curve_json(summarise([result], GOAL))["rows"][0]["best_of"] == {"m": 1, "steps": None, "ci": [50, None]}
+
+
+def test_json_of_a_confirmed_answer(make_result):
+    replicates = [Replicate(trial_id=0, replicate=k, goal_step=10 * k, last_step=10 * k) for k in range(1, 7)]
+    confirmation = Confirmation(goal=GOAL, seeds=6, trial_ids=(0,), end_step=200, replicates=tuple(replicates))
+    protocol = Protocol(kind="race", race_factor=1.5, max_steps=590)
+    found = curve_json(summarise([make_result([falling(50)], protocol=protocol, confirmation=confirmation)], GOAL))
+
+    assert found["headline"] == "confirmed"
+    assert found["protocol"] == {"kind": "race", "race_factor": 1.5, "confirmed": True}
+    assert found["rows"][0]["confirmed"] == {
+        "steps": 35.0,
+        "ci": [10, 60],
+        "seeds": 6,
+        "metaparameters": {"learning_rate": 0.1},
+    }
+
+
+def test_a_goal_met_before_training_asks_about_units(make_result):
+    (warning, *_) = summarise([make_result([[0.5, 0.4]])], GOAL).warnings
+
+    assert warning == (
+        "At batch size 8 the goal was met at step 0, before any training: is val/loss < 1 in the units of the metric "
+        "(3 % is 0.03)?"
+    )
+
+
+def test_a_race_that_ended_early_is_no_spent_budget(make_result):
+    protocol = Protocol(kind="race", race_factor=1.5, max_steps=1000)
+    warnings = " ".join(summarise([make_result([[3.0, 2.0]], protocol=protocol)], GOAL).warnings)
+
+    assert "At batch size 8 the goal was not met before the race for an easier one ended" in warnings
+
+
+def test_the_protocol_keeps_what_all_studies_share(make_result):
+    protocols = [Protocol(kind="race", race_factor=factor, max_steps=590) for factor in (1.5, 1.2)]
+    results = [make_result([falling(50)], batch_size=k, protocol=one) for k, one in enumerate(protocols, 1)]
+
+    assert summarise(results, GOAL).protocol == Protocol(kind="race", race_factor=None, max_steps=590)
 
 
 def test_json_without_a_fit_says_null(make_result):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from batchlab.analysis import example_study, guides, tuned_bounds, tuned_points
-from batchlab.core.goal import Goal
+from batchlab.analysis import guides, top_trials, tuned_points
+from batchlab.core.trial import Status, Trial
 
 
 def test_the_best_points_of_reached_batch_sizes_are_taken(make_row):
@@ -42,18 +44,43 @@ def test_there_is_no_guide_without_a_point_or_without_the_metaparameter(make_row
     assert guides(tuned_points([make_row(1, [9], metaparameters={"width": 3})]), "learning_rate") is None
 
 
-def test_bounds_span_the_trials_that_may_well_be_the_best():
-    # Trials 0, 1, 3 meet the goal at once: the best of a draw of three is trial 0 in 19, 1 in 7 and 3 in 1 of 27 cases.
-    study, goal = example_study(), Goal.read("val/classification_error < 1")
-
-    assert tuned_bounds(study, goal, "learning_rate") == (0.01, 0.03)
-    assert pytest.approx(tuned_bounds(study, goal, "effective_learning_rate")) == (0.1, 0.6)
-    assert pytest.approx(tuned_bounds(study, goal, "effective_learning_rate", num_trials=2)) == (0.1, 0.3)
+def trial(trial_id, **point):
+    return Trial(trial_id=trial_id, status=Status.COMPLETE, metaparameters=point, last_step=10)
 
 
-def test_bounds_are_open_where_draws_without_a_success_are_common_and_absent_for_one_trial():
-    study = example_study()
+def test_the_region_spans_the_top_trials(make_row):
+    row = make_row(8, [9], metaparameters={"learning_rate": 0.1, "momentum": 0.9})
+    top = (trial(0, learning_rate=0.1, momentum=0.9), trial(1, learning_rate=0.3, momentum=0.5), trial(2, momentum=0.0))
+    (point,) = tuned_points([replace(row, top_trials=top)])
 
-    assert tuned_bounds(study, Goal.read("val/classification_error < 0.05"), "momentum") == (None, None)
-    assert tuned_bounds(study, Goal.read("val/classification_error < 0.01"), "momentum") is None
-    assert tuned_bounds(study, Goal.read("val/classification_error < 1"), "momentum", num_trials=1) is None
+    assert point.num_top == 3
+    assert point.region == {"learning_rate": (0.1, 0.3), "momentum": (0.0, 0.9)}
+    assert point.region_of("momentum") == (0.0, 0.9)
+    assert pytest.approx(point.region_of("effective_learning_rate")) == (0.6, 1.0)
+
+
+def test_without_top_trials_there_is_no_region(make_row):
+    (point,) = tuned_points([make_row(8, [9], metaparameters={"learning_rate": 0.1})])
+
+    assert (point.num_top, point.region, point.region_of("learning_rate")) == (0, {}, None)
+    assert point.region_of("effective_learning_rate") is None
+
+
+def test_the_point_of_a_confirmed_curve_is_the_confirmed_one(make_row):
+    row = make_row(8, [9], at_boundary=("learning_rate",), replicate_steps=[10] * 6)
+    confirmed = replace(row.confirmed, trial=trial(7, learning_rate=0.7))
+    row = replace(row, confirmed=confirmed)
+
+    assert [point.learning_rate for point in tuned_points([row], "confirmed")] == [0.7]
+    assert [point.at_boundary for point in tuned_points([row], "confirmed")] == [()]
+    assert [point.learning_rate for point in tuned_points([row], "best_of")] == [0.1]
+
+
+def test_top_trials_are_close_to_the_fewest_steps_and_a_quarter_at_most():
+    steps = {number: 100 + number for number in range(20)}
+
+    assert top_trials(steps) == (0, 1, 2, 3, 4)  # a quarter of twenty, of twenty that are close
+    assert top_trials({number: steps[number] for number in range(8)}) == (0, 1, 2)  # three, though a quarter is two
+    assert top_trials({0: 125, 1: 100, 2: 126, 3: None}) == ()  # two are within 1.25 times the fewest
+    assert top_trials({0: 0, 1: 0, 2: 0, 3: 5}) == (0, 1, 2)
+    assert top_trials({0: None}) == ()

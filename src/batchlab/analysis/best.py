@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import Bounds, minimum_bounds
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
@@ -26,9 +25,6 @@ class BestMeasurement:
     value: float
     step: int
     trial: Trial
-    interval: Bounds | None
-    """95 %, by the bootstrap over trials; open where too few trials have a value. None with a single trial."""
-
     num_trials: int
     """Complete trials that were used."""
 
@@ -42,8 +38,8 @@ def best_measurement(result: StudyResult, goal: Goal, num_trials: int | None = N
     >>> from batchlab.analysis import apply_step_budget, example_study
     >>> goal = Goal.read("val/classification_error < 0.1")
     >>> best = best_measurement(example_study(), goal)
-    >>> best.value, best.step, best.trial.trial_id, best.interval
-    (0.04, 300, 0, (0.04, 0.06))
+    >>> best.value, best.step, best.trial.trial_id
+    (0.04, 300, 0)
     >>> best_measurement(apply_step_budget(example_study(), 200), goal).value
     0.07
     """
@@ -57,7 +53,6 @@ def best_measurement(result: StudyResult, goal: Goal, num_trials: int | None = N
         value=_value(float(bests.cost[first]), goal),
         step=int(bests.step[first]),
         trial=next(trial for trial in trials if trial.trial_id == bests.trial_id[first]),
-        interval=_interval(np.sort(bests.cost).tolist(), len(trials), goal),
         num_trials=len(trials),
     )
 
@@ -97,11 +92,3 @@ def _column(measurements: Measurements, metric: str) -> np.ndarray:
 
 def _value(cost: float, goal: Goal) -> float:
     return cost if goal.is_lower_better else -cost
-
-
-def _interval(costs: list[float], num_trials: int, goal: Goal) -> Bounds | None:
-    bounds = minimum_bounds(costs, num_trials)
-    if bounds is None or goal.is_lower_better:
-        return bounds
-    best, worst = bounds
-    return (None if worst is None else -worst), -best

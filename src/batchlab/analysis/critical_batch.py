@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import HIGH, LOW, Bounds
-from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
-from batchlab.analysis.steps_to_result import StepsToResult, resample_steps
+from batchlab.analysis.headline import Headline
+from batchlab.analysis.hyperbola import PowerLaw, fit_hyperbola, fit_power_law
+from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.text import listed
 
 MIN_BATCH_SIZES = 3
-NUM_RESAMPLES = 400
 
 MIN_RATIO = 1.5
 """Examples (or steps) that vary by less than this over the curve show one of its two ends only."""
@@ -25,19 +25,23 @@ class CriticalBatchFit:
 
     s_min: float
     e_min: float
-    b_crit: float
-    b_crit_ci: Bounds
-    """95 %, by refitting bootstrap draws over trials; by the delta method where `num_resamples` is 0."""
+    b_crit: float | None
+    """None where the data bound it on neither side."""
 
-    b_crit_ci_delta: Bounds
-    """95 %, from the scatter about the curve."""
+    b_crit_ci: Interval
+    """95 %."""
 
     log_se: float
-    """Standard error of log B_crit, by the delta method."""
+    """Standard error of log B_crit."""
 
-    num_resamples: int
+    estimand: Headline
+    """What was fitted: confirmed medians where every batch size that met the goal has one, else minima."""
+
+    is_closed_form: bool
+    """Whether steps are exact, as those of the noisy quadratic model: without chance there is no interval."""
+
     batch_sizes: tuple[int, ...]
-    """The batch sizes that were fitted."""
+    """The batch sizes that met the goal."""
 
     residuals: tuple[float, ...]
     """log of measured over fitted steps, for each of them."""
@@ -46,7 +50,10 @@ class CriticalBatchFit:
     """The alternative with a free exponent; None for fewer than four batch sizes."""
 
     censored: tuple[int, ...]
-    """Batch sizes at which the goal was not met: all that is known is a lower bound, so they are not fitted."""
+    """Batch sizes at which the goal was not met: that it takes more steps than were trained is all that is known."""
+
+    contradicted_by: tuple[int, ...]
+    """Those of them that trained for longer than the curve says that the goal takes."""
 
     warning: str | None
 
@@ -60,13 +67,8 @@ class CriticalBatchFit:
         return self.s_min + self.e_min / batch_sizes
 
 
-def fit_critical_batch(
-    rows: Sequence[StepsToResult], *, seed: int = 0, num_resamples: int = NUM_RESAMPLES
-) -> CriticalBatchFit | None:
+def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None:
     """Return the fit through the rows that met the goal, or None where fewer than three did.
-
-    The bootstrap resamples the trials within each batch size. A draw in which no trial met the goal is
-    taken at the end of training, the least it can be; `warning` says where that happens.
 
     >>> from batchlab.analysis import example_workload, steps_to_result
     >>> from batchlab.core.goal import Goal
@@ -79,28 +81,30 @@ def fit_critical_batch(
     reached = [row for row in rows if row.steps]
     if len(reached) < MIN_BATCH_SIZES:
         return None
+    estimand: Headline = "confirmed" if all(row.estimate("confirmed").value for row in reached) else "minimum"
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
-    steps = np.array([row.steps for row in reached], dtype=float)
+    steps = np.array([row.estimate(estimand).value for row in reached], dtype=float)
     hyperbola = fit_hyperbola(batch_sizes, steps)
-    if all(row.num_trials < 2 for row in reached):
-        num_resamples = 0
-    interval = _bootstrap_interval(reached, hyperbola, seed, num_resamples) or hyperbola.b_crit_interval()
     seen = _seen(batch_sizes, steps, hyperbola.b_crit)
-    censored = tuple(row.batch_size for row in rows if row.steps is None)
-    return CriticalBatchFit(
+    is_closed_form = all(row.protocol.is_closed_form for row in reached)
+    censored = [row for row in rows if not row.is_reached]
+    fit = CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
         b_crit=hyperbola.b_crit,
-        b_crit_ci=seen.bound(interval),
-        b_crit_ci_delta=seen.bound(hyperbola.b_crit_interval()),
+        b_crit_ci=NO_INTERVAL if is_closed_form else seen.bound(hyperbola.b_crit_interval()),
         log_se=hyperbola.log_se,
-        num_resamples=num_resamples,
+        estimand=estimand,
+        is_closed_form=is_closed_form,
         batch_sizes=tuple(row.batch_size for row in reached),
         residuals=tuple(hyperbola.residuals.tolist()),
         power_law=fit_power_law(batch_sizes, steps, hyperbola),
-        censored=censored,
-        warning=" ".join([*seen.warnings(), *_warnings(reached, censored, num_resamples)]) or None,
+        censored=tuple(row.batch_size for row in censored),
+        contradicted_by=(),
+        warning=None,
     )
+    against = tuple(row.batch_size for row in censored if fit.steps_at(np.array(row.batch_size)) < row.end_step)
+    return replace(fit, contradicted_by=against, warning=" ".join([*seen.warnings(), *_warnings(against)]) or None)
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,13 @@ class _Seen:
     highest: float
     """A bound alone on its side is never taken beyond these: fits run away where half the curve is missing."""
 
-    def bound(self, interval: Bounds) -> Bounds:
-        low, high = interval
+    def bound(self, interval: Interval) -> Interval:
+        low, high = interval.low, interval.high
         if not self.end and low is not None:
             low = min(low, self.highest)
         if not self.fall and high is not None:
             high = max(high, self.lowest)
-        return (low if self.fall else None), (high if self.end else None)
+        return Interval(low if self.fall else None, high if self.end else None)
 
     def warnings(self) -> list[str]:
         if self.fall and self.end:
@@ -155,30 +159,7 @@ def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
     )
 
 
-def _bootstrap_interval(
-    reached: Sequence[StepsToResult], hyperbola: Hyperbola, seed: int, num_resamples: int
-) -> Bounds | None:
-    if num_resamples == 0:
-        return None
-    rng = np.random.default_rng(seed)
-    batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
-    steps = np.stack([resample_steps(row, rng, num_resamples) for row in reached], axis=1)
-    start = (hyperbola.s_min, hyperbola.e_min)
-    fits = [fit_hyperbola(batch_sizes, draw, start, tolerance=1e-8).b_crit for draw in steps]
-    low, high = np.quantile(fits, [LOW, HIGH])
-    return float(low), float(high)
-
-
-def _warnings(reached: Sequence[StepsToResult], censored: Sequence[int], num_resamples: int) -> list[str]:
-    found = []
-    if censored:
-        found.append(f"Not reached, so not fitted: batch size {listed(censored)}.")
-    is_open = [row.batch_size for row in reached if row.is_open]
-    if is_open:
-        found.append(
-            f"Too few trials met the goal at batch size {listed(is_open)} to bound its steps above, "
-            "so the interval of the critical batch size may be too narrow."
-        )
-    if num_resamples == 0:
-        found.append("One trial for each batch size: the interval is that of the delta method.")
-    return found
+def _warnings(against: Sequence[int]) -> list[str]:
+    if not against:
+        return []
+    return [f"Batch size {listed(against)} did not meet the goal, though the curve says that it should have."]

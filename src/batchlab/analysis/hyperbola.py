@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import Bounds
+from batchlab.analysis.interval import NO_INTERVAL, Interval
 
 SPAN = 1e3
 """Data tell no more than this factor: how far S_min may lie below the fewest steps, E_min below the fewest
@@ -40,14 +40,14 @@ class Hyperbola:
         """The critical batch size E_min / S_min."""
         return self.e_min / self.s_min
 
-    def b_crit_interval(self) -> Bounds:
+    def b_crit_interval(self) -> Interval:
         """Return the delta method's 95 % interval of B_crit, with Student's t for n - 2 degrees of freedom."""
         from scipy.special import stdtrit
 
         width = float(stdtrit(len(self.residuals) - 2, 0.975)) * self.log_se
         if width > math.log(SPAN):
-            return None, None
-        return self.b_crit * math.exp(-width), self.b_crit * math.exp(width)
+            return NO_INTERVAL
+        return Interval(self.b_crit * math.exp(-width), self.b_crit * math.exp(width))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from batchlab.analysis.bootstrap import Bounds, ratio_bounds
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.text import listed
 from batchlab.errors import InputError
@@ -17,8 +16,6 @@ class NormalisedPoint:
 
     batch_size: int
     ratio: float
-    interval: Bounds | None
-    """95 %, by the exact bootstrap over the trials of both batch sizes; None with a single trial."""
 
 
 def normalise_steps(rows: Sequence[StepsToResult], batch_size: int) -> tuple[NormalisedPoint, ...]:
@@ -39,12 +36,4 @@ def normalise_steps(rows: Sequence[StepsToResult], batch_size: int) -> tuple[Nor
         sizes = [row.batch_size for row in reached if row.steps]
         way_out = f"Choose one of {listed(sizes)}" if sizes else "No batch size met it by training"
         raise InputError(f"The goal was not met by training at batch size {batch_size}. {way_out}.")
-    return tuple(
-        NormalisedPoint(row.batch_size, (row.steps or 0) / base.steps, _interval(row, base)) for row in reached
-    )
-
-
-def _interval(row: StepsToResult, base: StepsToResult) -> Bounds | None:
-    if row is base:
-        return 1.0, 1.0
-    return ratio_bounds(row.reached_steps, row.num_trials, base.reached_steps, base.num_trials)
+    return tuple(NormalisedPoint(row.batch_size, (row.steps or 0) / base.steps) for row in reached)

@@ -1,121 +1,114 @@
-"""Scaling: how well each batch size turns examples into fewer steps, and which regime it is in.
+"""The regimes of a curve: up to where scaling is perfect, and from where a larger batch size saves next to nothing.
 
-Scaling efficiency is e(B) = steps(B0) B0 / (steps(B) B), with B0 the smallest batch size that met the
-goal; 1 is perfect scaling. The paper judged the regimes by eye; the two thresholds are ours, and single-seed
-noise is of the same order: try others before you conclude.
+On the fitted curve S = S_min + E_min / B the slope of log S against log B is -0.8 at B_crit / 4, where 80 % of the
+examples are of use, and -0.2 at 4 B_crit, where the steps exceed S_min by 25 %. Both ends carry their range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal
 
+from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.steps_to_result import StepsToResult
 
 Regime = Literal["perfect", "diminishing", "maximal"]
 
-MIN_EFFICIENCY = 0.8
-"""Scaling is perfect while no batch size so far fell below this efficiency."""
+SPREAD = 4.0
+"""Perfect scaling ends this factor below the critical batch size, and the maximal regime begins as far above it."""
 
-MAX_EXCESS = 0.25
-"""A batch size is as large as is useful once its steps exceed the fewest steps by no more than this share."""
+
+@dataclass(frozen=True)
+class RegimeEnd:
+    """Where a regime ends or begins, a batch size."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    """95 % range; None where it is open on that side."""
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """The share of the examples at one batch size that the smallest would need too; 1 is perfect scaling."""
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scaling:
-    """The regimes of a curve; tuples are aligned with its rows, None where the goal was not met."""
+class Regimes:
+    """The two ends of the regimes, each with its range, and the efficiency of every batch size."""
 
-    base_batch_size: int | None
-    """B0, to which efficiency is relative; None where no batch size met the goal."""
+    source: Literal["fit", "shape"]
+    """The hyperbola, or the curve that is only known to be convex with a slope from -1 to 0."""
 
-    efficiencies: tuple[float | None, ...]
-    regimes: tuple[Regime | None, ...]
-    end_of_perfect: int | None
-    """The largest batch size of the perfect regime."""
+    perfect_up_to: RegimeEnd
+    maximal_from: RegimeEnd
+    efficiencies: tuple[Efficiency | None, ...]
+    """Aligned with the rows; None where the goal was not met."""
 
-    max_useful: int | None
-    """The smallest batch size whose steps are close to the fewest; larger ones save little or nothing."""
+    is_thin: bool
+    """Whether the data allow no firm sentence."""
 
-    is_saturated: bool
-    """Whether a batch size beyond `max_useful` was tried; if not, `max_useful` is only a lower bound."""
+    advice: str | None
+    """Where they do not: what is not known, and what would tell."""
 
-    is_perfect_throughout: bool
-    """Whether the perfect regime holds to the largest batch size tried; if so its end was not seen."""
+    is_closed_form: bool = False
+    """Whether steps are exact, so that the ends have no range because they need none."""
+
+    def regime_of(self, batch_size: float) -> Regime | None:
+        """Return the regime of a batch size, or None where the ranges leave it open."""
+        perfect, maximal = self.perfect_up_to, self.maximal_from
+        if self.is_closed_form:
+            perfect, maximal = (RegimeEnd(end.value, end.value, end.value) for end in (perfect, maximal))
+        if perfect.low is not None and batch_size <= perfect.low:
+            return "perfect"
+        if maximal.high is not None and batch_size >= maximal.high:
+            return "maximal"
+        is_past = perfect.high is not None and batch_size > perfect.high
+        is_before = maximal.low is not None and batch_size < maximal.low
+        return "diminishing" if is_past and is_before else None
 
 
-def measure_scaling(
-    rows: Sequence[StepsToResult], *, min_efficiency: float = MIN_EFFICIENCY, max_excess: float = MAX_EXCESS
-) -> Scaling:
-    """Return efficiency and regime of each row; `rows` in ascending batch size.
+def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> Regimes | None:
+    """Return the regimes of a curve; None without a fit.
 
-    A single batch size at the end of the curve shows no plateau: the regime is `maximal` only where a
-    larger batch size than `max_useful` met the goal too.
-
-    >>> from batchlab.analysis import example_workload, steps_to_result
+    >>> from batchlab.analysis import example_workload, fit_critical_batch, steps_to_result
     >>> from batchlab.core.goal import Goal
     >>> goal = Goal.read("val/classification_error < 0.1")
-    >>> scaling = measure_scaling([steps_to_result(study, goal) for study in example_workload()])
-    >>> scaling.efficiencies, scaling.regimes
-    ((1.0, 1.0, 0.5), ('perfect', 'perfect', 'diminishing'))
+    >>> rows = [steps_to_result(study, goal) for study in example_workload()]
+    >>> regimes = find_regimes(rows, fit_critical_batch(rows))
+    >>> round(regimes.perfect_up_to.value), round(regimes.maximal_from.value), regimes.is_thin
+    (52, 828, True)
     """
-    steps = {row.batch_size: row.steps for row in rows if row.steps is not None}
-    efficiencies = scaling_efficiencies(steps)
-    end_of_perfect = end_of_perfect_scaling(steps, min_efficiency)
-    max_useful = max_useful_batch_size(steps, max_excess)
-    largest = max(steps, default=None)
-    is_saturated = max_useful != largest
-    regimes = {size: _regime(size, end_of_perfect, max_useful if is_saturated else None) for size in steps}
-    return Scaling(
-        base_batch_size=min(steps, default=None),
-        efficiencies=tuple(efficiencies.get(row.batch_size) for row in rows),
-        regimes=tuple(regimes.get(row.batch_size) for row in rows),
-        end_of_perfect=end_of_perfect,
-        max_useful=max_useful,
-        is_saturated=is_saturated,
-        is_perfect_throughout=end_of_perfect is not None and end_of_perfect == largest,
+    if fit is None:
+        return None
+    is_thin = not fit.is_closed_form and (fit.b_crit_ci.is_open or min(row.num_trials for row in rows) < 6)
+    return Regimes(
+        source="fit",
+        perfect_up_to=_end(fit, 1 / SPREAD),
+        maximal_from=_end(fit, SPREAD),
+        efficiencies=tuple(_efficiency(fit, row) for row in rows),
+        is_thin=is_thin,
+        advice="More trials would tell." if is_thin else None,
+        is_closed_form=fit.is_closed_form,
     )
 
 
-def scaling_efficiencies(steps: Mapping[int, float]) -> dict[int, float]:
-    """Return e(B) = steps(B0) B0 / (steps(B) B) by batch size, from steps by ascending batch size.
-
-    >>> scaling_efficiencies({16: 800, 64: 200, 256: 100})
-    {16: 1.0, 64: 1.0, 256: 0.5}
-    """
-    if not steps:
-        return {}
-    base = min(steps)
-    # A goal met at step 0 needs no update at all: every batch size is as good as any other.
-    return {size: _ratio(steps[base] * base, steps[size] * size) for size in steps}
+def _end(fit: CriticalBatchFit, factor: float) -> RegimeEnd:
+    values = (fit.b_crit, fit.b_crit_ci.low, fit.b_crit_ci.high)
+    return RegimeEnd(*(None if value is None else factor * value for value in values))
 
 
-def end_of_perfect_scaling(steps: Mapping[int, float], min_efficiency: float = MIN_EFFICIENCY) -> int | None:
-    """Return the largest batch size up to which no efficiency falls below `min_efficiency`; None of no steps.
+def _efficiency(fit: CriticalBatchFit, row: StepsToResult) -> Efficiency | None:
+    if not row.is_reached or fit.b_crit is None:
+        return None
 
-    >>> end_of_perfect_scaling({16: 800, 64: 200, 256: 100}), end_of_perfect_scaling({16: 800, 64: 200, 256: 100}, 0.5)
-    (64, 256)
-    """
-    efficiencies = scaling_efficiencies(steps)
-    perfect = list(takewhile(lambda size: efficiencies[size] >= min_efficiency, efficiencies))
-    return perfect[-1] if perfect else None
+    def at(b_crit: float | None) -> float | None:
+        return None if b_crit is None else b_crit / (b_crit + row.batch_size)
 
-
-def max_useful_batch_size(steps: Mapping[int, float], max_excess: float = MAX_EXCESS) -> int | None:
-    """Return the smallest batch size whose steps exceed the fewest by no more than `max_excess`; None of no steps.
-
-    >>> max_useful_batch_size({16: 800, 64: 120, 256: 100}), max_useful_batch_size({16: 800, 64: 120, 256: 100}, 0.1)
-    (64, 256)
-    """
-    return next((size for size in steps if steps[size] <= (1 + max_excess) * min(steps.values())), None)
-
-
-def _ratio(base_examples: float, examples: float) -> float:
-    return base_examples / examples if examples else 1.0
-
-
-def _regime(batch_size: int, end_of_perfect: int | None, max_useful: int | None) -> Regime:
-    if end_of_perfect is not None and batch_size <= end_of_perfect:
-        return "perfect"
-    return "maximal" if max_useful is not None and batch_size >= max_useful else "diminishing"
+    value = fit.b_crit / (fit.b_crit + row.batch_size)
+    return Efficiency(value, at(fit.b_crit_ci.low), at(fit.b_crit_ci.high))

@@ -17,7 +17,7 @@ def steps_without_best(
     """Return steps to result over the first complete trials without the `num_removed` that met the goal first.
 
     Trials are removed in the order of their steps, ties in the order of their ids; a trial that never met the goal goes
-    last. The interval is that of the trials that remain.
+    last.
 
     >>> from batchlab.analysis import example_study
     >>> goal = Goal.read("val/classification_error < 0.085")
@@ -28,4 +28,4 @@ def steps_without_best(
         raise InputError(f"num_removed = {num_removed} removes no trial. Use 0 or more.")
     steps = first_steps(result, goal, num_trials)
     ranked = sorted(steps, key=lambda trial_id: (steps[trial_id] is None, steps[trial_id] or 0, trial_id))
-    return fewest_steps(result, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})
+    return fewest_steps(result, goal, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})

@@ -9,32 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from batchlab.analysis.bootstrap import Interval, minimum_interval, resample_minimum
+from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
+from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps
+from batchlab.analysis.headline import Estimate, Headline
 from batchlab.analysis.measured import check_measured
+from batchlab.analysis.stuck import count_stuck
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
+from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import InputError
 
+TOP_FACTOR = 1.25
+"""The top trials met the goal within this multiple of the fewest steps."""
+
+IMPORTED = Protocol(kind="imported")
+
+MIN_TOP = 3
+"""Fewer trials show no region."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StepsToResult:
-    """One point of the curve: the answer of one study."""
+    """One point of the curve: the answers of one study."""
 
     batch_size: int
     steps: int | None
-    """None: no trial met the goal within `end_step` steps."""
+    """The minimum, the paper's statistic. None: no trial met the goal within `end_step` steps."""
 
     trial: Trial | None
     """The optimal trial: the one that met the goal first."""
-
-    interval: Interval | None
-    """95 %, by the bootstrap over trials; None with a single trial or where the goal was not met."""
 
     at_boundary: tuple[str, ...]
     """Metaparameters of the optimal trial at the edge of their search range."""
@@ -49,6 +59,18 @@ class StepsToResult:
     complete: int
     infeasible: int
     incomplete: int
+    stuck: int = 0
+    """Complete trials that never left chance."""
+
+    best_of: BestOf | None = None
+    """None for fewer than six trials, for a grid, without chance (closed form), or where the goal was not met."""
+
+    confirmed: ConfirmedSteps | None = None
+    """None where the best points were not trained again for this goal."""
+
+    protocol: Protocol = IMPORTED
+    top_trials: tuple[Trial, ...] = ()
+    """The trials close to the optimal one, fewest steps first: see `top_trials`."""
 
     @property
     def is_reached(self) -> bool:
@@ -56,9 +78,24 @@ class StepsToResult:
         return self.steps is not None
 
     @property
-    def is_open(self) -> bool:
-        """Whether the interval has no upper bound, too few trials having met the goal."""
-        return self.interval is not None and self.interval.high is None
+    def start_met(self) -> bool:
+        """Whether the goal was met before any update."""
+        return self.steps == 0
+
+    @property
+    def ended_by(self) -> Literal["race", "budget"] | None:
+        """What ended training where the goal was not met; None where it was."""
+        if self.is_reached:
+            return None
+        is_short = self.protocol.max_steps is None or self.end_step < self.protocol.max_steps
+        return "race" if self.protocol.kind == "race" and is_short else "budget"
+
+    def estimate(self, headline: Headline) -> Estimate:
+        """Return the named answer of this batch size."""
+        if headline == "minimum":
+            return Estimate(self.steps, None)
+        answer = self.confirmed if headline == "confirmed" else self.best_of
+        return Estimate(answer.steps, answer.interval) if answer else Estimate(None, None)
 
 
 def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) -> dict[int, int | None]:
@@ -80,53 +117,66 @@ def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) 
 
 
 def steps_to_result(result: StudyResult, goal: Goal, num_trials: int | None = None) -> StepsToResult:
-    """Return the fewest steps to `goal` over the first complete trials of a study, with its interval.
+    """Return the steps to `goal` over the first complete trials of a study: the minimum, best of m, and confirmed.
 
     >>> from batchlab.analysis import example_study
     >>> row = steps_to_result(example_study(), Goal.read("val/classification_error < 0.08"))
-    >>> row.steps, row.trial.trial_id, row.interval
-    (200, 3, Interval(low=200, high=300))
+    >>> row.steps, row.trial.trial_id, row.reached_steps
+    (200, 3, (200, 300, 300))
     """
-    return fewest_steps(result, first_steps(result, goal, num_trials))
+    return fewest_steps(result, goal, first_steps(result, goal, num_trials))
 
 
-def fewest_steps(result: StudyResult, steps_by_trial: Mapping[int, int | None]) -> StepsToResult:
-    """Return the fewest of some trials' steps to a goal, as `first_steps` gives them, with its interval.
+def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, int | None]) -> StepsToResult:
+    """Return the answers for some of a study's trials, from their steps to `goal` as `first_steps` gives them.
 
     >>> from batchlab.analysis import example_study
-    >>> fewest_steps(example_study(), {0: 300, 1: None, 3: 200}).trial.trial_id
+    >>> goal = Goal.read("val/classification_error < 0.08")
+    >>> fewest_steps(example_study(), goal, {0: 300, 1: None, 3: 200}).trial.trial_id
     3
     """
     reached = sorted((step, trial_id) for trial_id, step in steps_by_trial.items() if step is not None)
     reached_steps = tuple(step for step, _ in reached)
-    best = next((trial for trial in result.trials if trial.trial_id == reached[0][1]), None) if reached else None
+    trials = {trial.trial_id: trial for trial in result.trials}
+    best = trials[reached[0][1]] if reached else None
+    tried = [trial for trial in result.trials if trial.trial_id <= max(steps_by_trial, default=-1)]
+    is_random = not (result.protocol.is_grid or result.protocol.is_closed_form)
+    is_whole = result.confirmation is not None and steps_by_trial.keys() >= set(result.confirmation.trial_ids)
     return StepsToResult(
         batch_size=result.batch_size,
         steps=reached_steps[0] if reached else None,
         trial=best,
-        interval=minimum_interval(reached_steps, len(steps_by_trial)),
-        at_boundary=at_boundary(best, result.search_space) if best else (),
+        at_boundary=at_boundary(best, result.search_space, tried) if best else (),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
         end_step=result.end_step,
         complete=result.count(Status.COMPLETE),
         infeasible=result.count(Status.INFEASIBLE),
         incomplete=result.count(Status.INCOMPLETE),
+        stuck=count_stuck(result, goal),
+        best_of=best_of(reached_steps, len(steps_by_trial)) if is_random else None,
+        # The points were chosen among all trials: they say nothing of a part that lacks some of them.
+        confirmed=confirmed_steps(result, goal) if is_whole else None,
+        protocol=result.protocol,
+        top_trials=tuple(trials[trial_id] for trial_id in top_trials(steps_by_trial)),
     )
 
 
-def resample_steps(row: StepsToResult, rng: np.random.Generator, num_resamples: int) -> np.ndarray:
-    """Return bootstrap draws of a row's steps; the row has met its goal.
+def top_trials(steps_by_trial: Mapping[int, int | None]) -> tuple[int, ...]:
+    """Return the trials whose points are as good as the optimal one's, as far as one seed each can tell.
 
-    A draw in which no trial met the goal is taken at the end of training, the least it can be.
+    They met the goal within 1.25 times the fewest steps, and are at most a quarter of all trials (three are always
+    allowed): the spread of their metaparameters is the region to choose from. In the order of their steps; none where
+    fewer than three are so close.
 
-    >>> from batchlab.analysis import example_study
-    >>> row = steps_to_result(example_study(), Goal.read("val/classification_error < 0.08"))
-    >>> resample_steps(row, np.random.default_rng(1), 4).tolist()
-    [200.0, 300.0, 200.0, 300.0]
+    >>> top_trials({0: 300, 1: None, 2: 200, 3: 210, 4: 250, 5: 251})
+    (2, 3, 4)
+    >>> top_trials({0: 300, 2: 200, 3: 210})
+    ()
     """
-    draws = resample_minimum(row.reached_steps, row.num_trials, rng, num_resamples)
-    return np.asarray(np.minimum(draws, max(row.end_step, row.reached_steps[-1])))
+    reached = sorted((step, trial_id) for trial_id, step in steps_by_trial.items() if step is not None)
+    close = [trial_id for step, trial_id in reached if step <= TOP_FACTOR * reached[0][0]]
+    return tuple(close[: max(MIN_TOP, len(steps_by_trial) // 4)]) if len(close) >= MIN_TOP else ()
 
 
 _NEVER = np.iinfo(np.int64).max

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from batchlab.analysis.best_of import BestOf
+from batchlab.analysis.confirmed import ConfirmedSteps
 from batchlab.analysis.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
-from batchlab.analysis.regimes import Scaling, measure_scaling
+from batchlab.analysis.headline import Headline, choose_headline
+from batchlab.analysis.interval import Interval
+from batchlab.analysis.regimes import RegimeEnd, Regimes, find_regimes
 from batchlab.analysis.steps_to_result import StepsToResult, steps_to_result
 from batchlab.analysis.text import count, listed
 from batchlab.analysis.tuning import TunedPoint, tuned_points
 from batchlab.core.goal import Goal
+from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
 
@@ -23,27 +28,46 @@ class WorkloadSummary:
 
     workload: str
     goal: Goal
+    protocol: Protocol
+    """That of the studies; a race factor or budget in which they differ is None."""
+
+    headline: Headline
+    """Which of the three answers stands first."""
+
     rows: tuple[StepsToResult, ...]
     """One for each batch size, ascending."""
 
-    scaling: Scaling
-    """Efficiencies and regimes, aligned with `rows`."""
-
     fit: CriticalBatchFit | None
     """None where fewer than three batch sizes met the goal."""
+
+    regimes: Regimes | None
+    """None where too few batch sizes met the goal."""
 
     tuned: tuple[TunedPoint, ...]
     """The best metaparameters, for the rows that met the goal."""
 
     @property
+    def is_confirmed(self) -> bool:
+        """Whether every batch size that met the goal has a confirmed answer."""
+        return self.headline == "confirmed"
+
+    @property
     def best(self) -> StepsToResult | None:
-        """The row with the fewest steps; the smallest batch size of several."""
-        return min((row for row in self.rows if row.is_reached), key=lambda row: row.steps or 0, default=None)
+        """The row with the fewest steps by the headline's answer; the smallest batch size of several."""
+        reached = [row for row in self.rows if row.is_reached]
+        return min(reached, key=lambda row: row.estimate(self.headline).value or 0, default=None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to know before trusting the numbers, a sentence each."""
-        found = [self.fit.warning if self.fit else _no_fit(self.rows), _uneven(self.rows), _edges(self.rows)]
+        found = [
+            _start_met(self.rows, self.goal),
+            self.fit.warning if self.fit else _no_fit(self.rows),
+            _uneven(self.rows),
+            *_unreached(self.rows),
+            _stuck(self.rows),
+            _edges(self.tuned),
+        ]
         return tuple(warning for warning in found if warning)
 
 
@@ -60,13 +84,17 @@ def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None
     results = sorted(results, key=lambda result: result.batch_size)
     _check_one_workload(results)
     rows = tuple(steps_to_result(result, goal, num_trials) for result in results)
+    headline = choose_headline(rows)
+    fit = fit_critical_batch(rows)
     return WorkloadSummary(
         workload=results[0].workload,
         goal=goal,
+        protocol=_common_protocol([result.protocol for result in results]),
+        headline=headline,
         rows=rows,
-        scaling=measure_scaling(rows),
-        fit=fit_critical_batch(rows),
-        tuned=tuned_points(rows),
+        fit=fit,
+        regimes=find_regimes(rows, fit),
+        tuned=tuned_points(rows, headline),
     )
 
 
@@ -81,8 +109,15 @@ def curve_json(summary: WorkloadSummary) -> dict[str, Any]:
     return {
         "workload": summary.workload,
         "goal": str(summary.goal),
+        "headline": summary.headline,
+        "protocol": {
+            "kind": summary.protocol.kind,
+            "race_factor": summary.protocol.race_factor,
+            "confirmed": summary.is_confirmed,
+        },
         "rows": [_row_json(row) for row in summary.rows],
         "fit": None if summary.fit is None else _fit_json(summary.fit),
+        "regimes": None if summary.regimes is None else _regimes_json(summary.regimes),
     }
 
 
@@ -96,8 +131,23 @@ def _row_json(row: StepsToResult) -> dict[str, Any]:
         "complete": row.complete,
         "infeasible": row.infeasible,
         "incomplete": row.incomplete,
+        "stuck": row.stuck,
         "at_boundary": list(row.at_boundary),
-        "ci": [row.interval.low, row.interval.high] if row.interval else None,
+        "best_of": None if row.best_of is None else _best_of_json(row.best_of),
+        "confirmed": None if row.confirmed is None else _confirmed_json(row.confirmed),
+    }
+
+
+def _best_of_json(answer: BestOf) -> dict[str, Any]:
+    return {"m": answer.m, "steps": answer.steps, "ci": _pair(answer.interval)}
+
+
+def _confirmed_json(answer: ConfirmedSteps) -> dict[str, Any]:
+    return {
+        "steps": answer.steps,
+        "ci": _pair(answer.interval),
+        "seeds": answer.seeds,
+        "metaparameters": dict(answer.trial.metaparameters),
     }
 
 
@@ -106,9 +156,35 @@ def _fit_json(fit: CriticalBatchFit) -> dict[str, Any]:
         "s_min": fit.s_min,
         "e_min": fit.e_min,
         "b_crit": fit.b_crit,
-        "b_crit_ci": list(fit.b_crit_ci),
+        "b_crit_ci": _pair(fit.b_crit_ci),
+        "contradicted_by": list(fit.contradicted_by),
         "warning": fit.warning,
     }
+
+
+def _regimes_json(regimes: Regimes) -> dict[str, Any]:
+    return {
+        "from": regimes.source,
+        "perfect_up_to": _end_json(regimes.perfect_up_to),
+        "maximal_from": _end_json(regimes.maximal_from),
+    }
+
+
+def _end_json(end: RegimeEnd) -> dict[str, Any]:
+    return {"value": end.value, "range": [end.low, end.high]}
+
+
+def _pair(interval: Interval) -> list[float | None]:
+    return [interval.low, interval.high]
+
+
+def _common_protocol(protocols: Sequence[Protocol]) -> Protocol:
+    first = protocols[0]
+    differ = {
+        name: None for name in ("race_factor", "max_steps") if len({getattr(other, name) for other in protocols}) > 1
+    }
+    kinds = [kind for kind in ("race", "full", "imported") if any(other.kind == kind for other in protocols)]
+    return first.model_copy(update={"kind": kinds[0], **differ})
 
 
 def _check_one_workload(results: list[StudyResult]) -> None:
@@ -138,12 +214,47 @@ def _uneven(rows: tuple[StepsToResult, ...]) -> str | None:
     return f"Budgets differ: from {count(min(numbers))} to {count(max(numbers))} complete trials for a batch size."
 
 
-def _edges(rows: tuple[StepsToResult, ...]) -> str | None:
-    at_edge = [row for row in rows if row.at_boundary]
+def _edges(tuned: tuple[TunedPoint, ...]) -> str | None:
+    at_edge = [point for point in tuned if point.at_boundary]
     if not at_edge:
         return None
-    names = sorted({name for row in at_edge for name in row.at_boundary})
+    names = sorted({name for point in at_edge for name in point.at_boundary})
     return (
-        f"At batch size {listed(row.batch_size for row in at_edge)} the best point lies at the edge of the search "
-        f"range of {', '.join(names)}: a wider range may do better."
+        f"At batch size {listed(point.batch_size for point in at_edge)} the best point lies at the edge of what was "
+        f"tried of {', '.join(names)}: a wider range may do better."
+    )
+
+
+def _start_met(rows: tuple[StepsToResult, ...], goal: Goal) -> str | None:
+    met = [row.batch_size for row in rows if row.start_met]
+    if not met:
+        return None
+    return (
+        f"At batch size {listed(met)} the goal was met at step 0, before any training: is {goal} in the units of the "
+        "metric (3 % is 0.03)?"
+    )
+
+
+def _unreached(rows: tuple[StepsToResult, ...]) -> list[str]:
+    raced = [row.batch_size for row in rows if row.ended_by == "race"]
+    spent = [row.batch_size for row in rows if row.ended_by == "budget"]
+    found = []
+    if raced:
+        found.append(
+            f"At batch size {listed(raced)} the goal was not met before the race for an easier one ended: "
+            'protocol = "full" would train on.'
+        )
+    if spent:
+        found.append(f"At batch size {listed(spent)} the goal was not met within the budget.")
+    return found
+
+
+def _stuck(rows: tuple[StepsToResult, ...]) -> str | None:
+    stuck = [row for row in rows if row.stuck]
+    if not stuck:
+        return None
+    return (
+        f"Stuck at chance, though not diverged: {count(sum(row.stuck for row in stuck))} of "
+        f"{count(sum(row.complete for row in stuck))} complete trials at batch size "
+        f"{listed(row.batch_size for row in stuck)}."
     )

@@ -1,4 +1,4 @@
-"""Tuning: the best metaparameters against batch size, beside the linear and the square-root rule."""
+"""Tuning: the best metaparameters against batch size, the region they lie in, and two rules of thumb beside them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from batchlab.analysis.bootstrap import Bounds, distribution_bounds, rank_probabilities
-from batchlab.analysis.steps_to_result import StepsToResult, first_steps
-from batchlab.core.goal import Goal
-from batchlab.core.result import StudyResult
+from batchlab.analysis.headline import Headline
+from batchlab.analysis.steps_to_result import StepsToResult
 
 Quantity = Literal["learning_rate", "momentum", "effective_learning_rate"]
 
 
 @dataclass(frozen=True)
 class TunedPoint:
-    """The metaparameters of the optimal trial at one batch size."""
+    """The metaparameters of the headline's trial at one batch size, and those of the trials close to it."""
 
     batch_size: int
     metaparameters: dict[str, float]
     at_boundary: tuple[str, ...]
+    top: tuple[dict[str, float], ...] = ()
+    """The metaparameters of the top trials: those that met the goal within 1.25 times the fewest steps."""
+
+    @property
+    def num_top(self) -> int:
+        """How many trials the region spans; 0 where too few were close to the best."""
+        return len(self.top)
+
+    @property
+    def region(self) -> dict[str, tuple[float, float]]:
+        """The smallest and the largest value of each metaparameter over the top trials; empty without them."""
+        found = {name: _spread([point.get(name) for point in self.top]) for name in self.metaparameters}
+        return {name: spread for name, spread in found.items() if spread}
+
+    def region_of(self, quantity: str) -> tuple[float, float] | None:
+        """Return the spread of a metaparameter, or of the effective learning rate, over the top trials."""
+        if quantity == "effective_learning_rate":
+            return _spread([_effective_learning_rate(point) for point in self.top])
+        return self.region.get(quantity)
 
     @property
     def learning_rate(self) -> float | None:
@@ -37,20 +52,22 @@ class TunedPoint:
     @property
     def effective_learning_rate(self) -> float | None:
         """learning_rate / (1 - momentum), the step for each unit of a lasting gradient; no momentum is 0."""
-        return None if self.learning_rate is None else self.learning_rate / (1 - (self.momentum or 0.0))
+        return _effective_learning_rate(self.metaparameters)
 
 
-def tuned_points(rows: Sequence[StepsToResult]) -> tuple[TunedPoint, ...]:
+def tuned_points(rows: Sequence[StepsToResult], headline: Headline = "minimum") -> tuple[TunedPoint, ...]:
     """Return the best metaparameters of every batch size that met the goal, in the order of `rows`.
 
+    They are those of the confirmed configuration where that is the headline, else those of the optimal trial.
+
     >>> from batchlab.analysis import example_workload, steps_to_result
-    >>> goal = Goal.read("val/classification_error < 0.08")
-    >>> [point.learning_rate for point in tuned_points([steps_to_result(study, goal) for study in example_workload()])]
-    [0.03, 0.03, 0.03]
+    >>> from batchlab.core.goal import Goal
+    >>> goal = Goal.read("val/classification_error < 0.1")
+    >>> points = tuned_points([steps_to_result(study, goal) for study in example_workload()])
+    >>> points[0].metaparameters["learning_rate"], points[0].region["learning_rate"]
+    (0.01, (0.01, 0.03))
     """
-    return tuple(
-        TunedPoint(row.batch_size, dict(row.trial.metaparameters), row.at_boundary) for row in rows if row.trial
-    )
+    return tuple(_tuned_point(row, headline) for row in rows if row.trial)
 
 
 @dataclass(frozen=True)
@@ -77,23 +94,17 @@ def guides(points: Sequence[TunedPoint], quantity: Quantity) -> Guides | None:
     return Guides(tuple(anchor * ratio for ratio in ratios), tuple(anchor * ratio**0.5 for ratio in ratios))
 
 
-def tuned_bounds(result: StudyResult, goal: Goal, quantity: Quantity, num_trials: int | None = None) -> Bounds | None:
-    """Return the exact 95 % bootstrap bounds of the optimal trial's `quantity`; None with a single trial.
+def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
+    answer = row.confirmed if headline == "confirmed" and row.confirmed else row
+    point = dict(answer.trial.metaparameters) if answer.trial else {}
+    return TunedPoint(row.batch_size, point, answer.at_boundary, tuple(t.metaparameters for t in row.top_trials))
 
-    In a draw of trials another one may be the best: the bounds span the values of those that well may be. A side is
-    None where the draws without any trial that met the goal are too many, or where trials lack the metaparameter.
 
-    >>> from batchlab.analysis import example_study
-    >>> tuned_bounds(example_study(), Goal.read("val/classification_error < 0.1"), "learning_rate")
-    (0.01, 0.03)
-    """
-    steps = first_steps(result, goal, num_trials)
-    reached = sorted((step, trial_id) for trial_id, step in steps.items() if step is not None)
-    if len(steps) < 2 or not reached:
-        return None
-    trials = {trial.trial_id: trial for trial in result.trials}
-    values = np.full(len(steps), np.nan)
-    for rank, (_, trial_id) in enumerate(reached):
-        value = getattr(TunedPoint(result.batch_size, trials[trial_id].metaparameters, ()), quantity)
-        values[rank] = np.nan if value is None else value
-    return distribution_bounds(values, rank_probabilities(len(steps)))
+def _effective_learning_rate(point: dict[str, float]) -> float | None:
+    rate = point.get("learning_rate")
+    return None if rate is None else rate / (1 - point.get("momentum", 0.0))
+
+
+def _spread(values: Sequence[float | None]) -> tuple[float, float] | None:
+    known = [value for value in values if value is not None]
+    return (min(known), max(known)) if known else None

@@ -1,0 +1,37 @@
+"""Trials stuck at chance: they did not diverge, and they did not learn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from batchlab.core.goal import Goal
+from batchlab.core.result import StudyResult
+
+MIN_PROGRESS = 0.1
+"""A trial has left chance once it has closed more than this share of the way from chance to the threshold."""
+
+
+def count_stuck(result: StudyResult, goal: Goal) -> int:
+    """Return how many complete trials never left chance, as far as they were trained and evaluated.
+
+    Chance is the median of the goal's metric at step 0, over the complete trials. 0 where it was not measured there, or
+    where chance meets the goal.
+
+    >>> from batchlab.analysis import example_study
+    >>> count_stuck(example_study(), Goal.read("val/classification_error < 0.08"))
+    0
+    """
+    rows = result.measurements
+    if goal.metric not in rows.metrics:
+        return 0
+    is_used = np.isin(rows.trial_id, [trial.trial_id for trial in result.first_complete()])
+    ids, steps, costs = (column[is_used] for column in (rows.trial_id, rows.step, rows.metrics[goal.metric]))
+    costs, threshold = (costs, goal.threshold) if goal.is_lower_better else (-costs, -goal.threshold)
+    is_later = (steps > 0) & ~np.isnan(costs)
+    if np.isnan(costs[steps == 0]).all() or not is_later.any():
+        return 0
+    chance = float(np.nanmedian(costs[steps == 0]))
+    if chance <= threshold:
+        return 0
+    has_left = is_later & (costs < chance - MIN_PROGRESS * (chance - threshold))
+    return len(np.setdiff1d(ids[is_later], ids[has_left]))
