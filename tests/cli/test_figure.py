@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from batchlab.cli.figure import NAME_HELP
+from batchlab.plots.registry import FIGURES, PAPER_ALL
+
 
 def read_table(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file."""
@@ -69,3 +72,17 @@ def test_a_comparison_is_three_files(call, small_lab):
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [f"pictures/compare.{kind}" for kind in ("svg", "png", "csv")]
+
+
+def test_a_misspelt_figure_is_refused_with_the_one_that_was_meant(refused, small_lab):
+    line = refused("figure", "step-to-result")
+
+    assert 'Unknown figure "step-to-result". Did you mean "steps-to-result"? Known: compare, ' in line
+
+
+def test_the_help_names_every_figure():
+    """paper-2 to paper-10 go without saying."""
+    shown = [name for name in FIGURES if name in NAME_HELP]
+
+    assert ["steps-to-result", "metaparameters", "compare", "paper-1", "paper-11"] == shown
+    assert PAPER_ALL in NAME_HELP

@@ -4,7 +4,7 @@ import csv
 from importlib.resources import files
 
 from batchlab.core.goal import Goal
-from batchlab.plots.paper.studies import MAIN_LINES
+from batchlab.plots.paper.lines import MAIN_LINES
 from batchlab.published.points import published_steps
 
 

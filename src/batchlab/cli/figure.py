@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,34 +20,20 @@ from batchlab.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from batchlab.analysis.summary import WorkloadSummary
+    from collections.abc import Mapping, Sequence
+
     from batchlab.core.result import StudyResult
     from batchlab.errors import LabError
     from batchlab.store.lab import Lab
 
-
-class FigureName(StrEnum):
-    """The figures that can be drawn: two of one workload, one of all sweeps of a lab, and those of the paper."""
-
-    STEPS_TO_RESULT = "steps-to-result"
-    METAPARAMETERS = "metaparameters"
-    COMPARE = "compare"
-    PAPER_1 = "paper-1"
-    PAPER_2 = "paper-2"
-    PAPER_3 = "paper-3"
-    PAPER_4 = "paper-4"
-    PAPER_5 = "paper-5"
-    PAPER_6 = "paper-6"
-    PAPER_7 = "paper-7"
-    PAPER_8 = "paper-8"
-    PAPER_9 = "paper-9"
-    PAPER_10 = "paper-10"
-    PAPER_11 = "paper-11"
-    PAPER_ALL = "paper-all"
+NAME_HELP = (
+    "Which figure: steps-to-result or metaparameters of one sweep, compare of all sweeps, paper-1 to paper-11 or "
+    "paper-all of a whole lab."
+)
 
 
 def figure(
-    name: Annotated[FigureName, typer.Argument(help="Which figure; compare and paper-N are of a whole lab.")],
+    name: Annotated[str, typer.Argument(help=NAME_HELP)],
     workload: WorkloadArgument = None,
     lab: LabOption = DEFAULT_LAB,
     out: Annotated[Path, typer.Option("--out", help="The folder for the files.")] = Path("figures"),
@@ -61,24 +45,24 @@ def figure(
     ] = False,
 ) -> None:
     """Draw a figure as SVG, PNG and CSV. Prints where the files are."""
+    from batchlab.plots import FIGURES, figure_names
     from batchlab.store.lab import Lab
 
+    names = figure_names(name)
     store = Lab.open(lab)
-    if name.startswith("paper-"):
-        _check_paper_options(workload, goal, trials, sweep)
-        _draw_paper(store, name, out, published)
-        return
-    if published:
+    needs = FIGURES[names[0]].needs
+    if published and not FIGURES[names[0]].takes_published:
         raise typer.BadParameter("--published goes with the paper's figures only")
-    if name is FigureName.COMPARE:
+    if needs == "lab":
+        _check_paper_options(workload, goal, trials, sweep)
+        _draw_of_lab(store, names, out, published)
+    elif needs == "sweeps":
         if workload or sweep:
             raise typer.BadParameter("compare shows all sweeps of the lab; leave out the workload and --sweep")
-        _draw_compared(store, out, goal, trials)
-        return
-    results, summary = summarise_sweep(store, workload, sweep, goal, trials)
-    for path in _save(name, summary, out / f"{results.sweep.name}-{name}"):
-        print(path)
-    fail_on_problems(results.problems)
+        _draw_of_sweeps(store, name, out, goal, trials)
+    else:
+        results, summary = summarise_sweep(store, workload, sweep, goal, trials)
+        _print_saved(name, summary, out / f"{results.sweep.name}-{name}", results.problems)
 
 
 def _check_paper_options(*options: object) -> None:
@@ -86,47 +70,36 @@ def _check_paper_options(*options: object) -> None:
         raise typer.BadParameter("the paper's figures have their own workloads, goals and trials; give --lab and --out")
 
 
-def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> None:
-    from batchlab import plots
+def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -> None:
+    from batchlab.plots import FIGURES
 
     stored = {sweep.workload for sweep in store.sweeps()}
-    wanted = list(plots.PAPER_FIGURES) if name is FigureName.PAPER_ALL else [int(name.removeprefix("paper-"))]
-    for number in wanted:
-        needs = plots.PAPER_FIGURES[number].needs
+    for name in names:
         problems: list[LabError] = []
-        data = plots.paper_data(number, partial(_results, store, stored, needs, problems), published=published)
-        for path in plots.save(plots.draw_paper(data), data, out / f"paper-{number}"):
-            print(path)
-        fail_on_problems(problems)
+        results = partial(_results, store, stored, FIGURES[name].reads, problems)
+        _print_saved(name, results, out / name, problems, published)
 
 
-def _draw_compared(store: Lab, out: Path, goal: str | None, trials: int | None) -> None:
-    """Draw the steps to one goal of every sweep of a lab."""
-    from batchlab import plots
-
+def _draw_of_sweeps(store: Lab, name: str, out: Path, goal: str | None, trials: int | None) -> None:
     found = {sweep.name: summarise_sweep(store, None, sweep.name, goal, trials) for sweep in store.sweeps()}
-    data = plots.compare_data({name: summary for name, (_, summary) in found.items()})
-    for path in plots.save(plots.compare_figure(data), data, out / "compare"):
+    problems = [problem for results, _ in found.values() for problem in results.problems]
+    _print_saved(name, {name: summary for name, (_, summary) in found.items()}, out / name, problems)
+
+
+def _print_saved(name: str, source: object, stem: Path, problems: Sequence[LabError], published: bool = False) -> None:
+    from batchlab.plots import save_figure
+
+    for path in save_figure(name, source, stem, published=published):
         print(path)
-    fail_on_problems([problem for results, _ in found.values() for problem in results.problems])
+    fail_on_problems(problems)
 
 
 def _results(
-    store: Lab, stored: set[str], needs: Mapping[str, list[str]], problems: list[LabError], workload: str
+    store: Lab, stored: set[str], reads: Mapping[str, list[str]], problems: list[LabError], workload: str
 ) -> list[StudyResult] | None:
-    """Return the studies of a workload, with the metrics that a figure needs; None if it is not among the `stored`."""
+    """Return the studies of a workload, with the metrics that a figure reads; None if it is not among the `stored`."""
     if workload not in stored:
         return None
-    found = store.results(store.find(workload), needs[workload])
+    found = store.results(store.find(workload), reads[workload])
     problems += found.problems
     return found.results
-
-
-def _save(name: FigureName, summary: WorkloadSummary, stem: Path) -> list[Path]:
-    from batchlab import plots
-
-    if name is FigureName.STEPS_TO_RESULT:
-        steps = plots.steps_curve_data(summary)
-        return plots.save(plots.steps_curve_figure(steps), steps, stem)
-    best = plots.metaparameters_data(summary)
-    return plots.save(plots.metaparameters_figure(best), best, stem)

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+import batchlab.plots.style as style
 from batchlab.analysis.summary import WorkloadSummary
 from batchlab.errors import InputError
-from batchlab.plots import style
-from batchlab.plots.paper.data import PaperPanel
-from batchlab.plots.paper.draw import draw_panel
-from batchlab.plots.paper.steps import perfect_series, steps_axes, steps_series
-from batchlab.plots.paper.studies import Line
+from batchlab.plots.draw import draw_panel
+from batchlab.plots.panel import Panel
+from batchlab.plots.steps import perfect_series, steps_axes, steps_series
 
 
 @dataclass(frozen=True)
 class CompareData:
     """The curves, as one panel."""
 
-    panel: PaperPanel
+    panel: Panel
 
     def table(self) -> list[dict[str, object]]:
         """Return one row for each point."""
@@ -48,15 +47,14 @@ def compare_data(summaries: Mapping[str, WorkloadSummary]) -> CompareData:
         raise InputError(f"The sweeps have different goals: {', '.join(goals)}. Give one with --goal.")
     shared, labels = _labels({name: summary.workload for name, summary in summaries.items()})
     series = [
-        steps_series(Line(labels[name], summary.workload, goals[0]), summary.rows)
-        for name, summary in summaries.items()
+        steps_series(labels[name], summary.workload, summary.goal, summary.rows) for name, summary in summaries.items()
     ]
     anchor = next((curve for curve in series if any(point.y for point in curve.points)), None)
     if anchor is None:
         raise InputError(f"No sweep reached {goals[0]}. Give an easier goal with --goal.")
     series.append(perfect_series(anchor))
     x_axis, y_axis = steps_axes(series, f"Steps to {goals[0]}")
-    return CompareData(PaperPanel(name="", title=shared, x_axis=x_axis, y_axis=y_axis, series=tuple(series)))
+    return CompareData(Panel(name="", title=shared, x_axis=x_axis, y_axis=y_axis, series=tuple(series)))
 
 
 def compare_figure(data: CompareData) -> Figure:

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+import batchlab.plots.style as style
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
-from batchlab.plots import style
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+import batchlab.plots.style as style
 from batchlab.analysis import CriticalBatchFit, Regime, StepsToResult, WorkloadSummary
 from batchlab.analysis.text import count, estimate, significant
-from batchlab.plots import style
 
 _REGIMES: dict[Regime, tuple[str, str]] = {
     "perfect": (style.GREEN, "perfect\nscaling"),

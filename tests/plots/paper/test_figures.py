@@ -11,8 +11,9 @@ import pytest
 
 from batchlab.errors import InputError
 from batchlab.plots import svg_text
+from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import csv_text
-from batchlab.plots.paper import PAPER_FIGURES, draw_paper, paper_data
+from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
 NUMBERS = list(range(1, 12))
 COLUMNS = [
@@ -55,7 +56,7 @@ def test_every_panel_has_points_and_no_note_where_the_lab_has_everything(number,
 @pytest.mark.parametrize("number", NUMBERS)
 def test_an_empty_lab_leaves_empty_panels_that_say_so(number):
     data = paper_data(number, lambda workload: None)
-    figure = draw_paper(data)
+    figure = draw_sheet(data)
 
     assert all(panel.series == () and panel.notes for panel in data.panels)
     for ax in figure.axes:
@@ -105,7 +106,7 @@ def test_panels_of_one_workload_read_it_once(lab):
 
 
 def test_the_svg_of_an_empty_figure_parses():
-    assert ET.fromstring(svg_text(draw_paper(paper_data(5, lambda workload: None)))) is not None
+    assert ET.fromstring(svg_text(draw_sheet(paper_data(5, lambda workload: None)))) is not None
 
 
 def test_the_caption_tells_the_figure_and_how_many_trials(paper, drawn):
@@ -122,4 +123,4 @@ def test_an_unknown_figure_is_refused():
 
 
 def test_the_same_data_give_the_same_bytes(paper):
-    assert svg_text(draw_paper(paper(6))) == svg_text(draw_paper(paper(6)))
+    assert svg_text(draw_sheet(paper(6))) == svg_text(draw_sheet(paper(6)))

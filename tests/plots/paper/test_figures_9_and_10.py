@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from batchlab.core.trial import Status
-from batchlab.plots.paper import PAPER_FIGURES, draw_paper, paper_data
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
 BASE = "lm1b/transformer_base/nesterov_momentum"
 PANELS = [(9, i) for i in range(12)] + [(10, i) for i in range(4)]
@@ -121,4 +122,4 @@ def test_missing_batch_sizes_and_short_training_say_so(lab):
     assert panels[0].notes == ("trained 1,234 of 236,726 steps",)
     assert panels[0].series
     assert {panel.notes for panel in paper_data(9, lambda workload: None).panels} == {(f"{BASE} is not in this lab",)}
-    assert len(draw_paper(paper_data(9, part)).axes) == 12
+    assert len(draw_sheet(paper_data(9, part)).axes) == 12

@@ -9,7 +9,9 @@ import pytest
 
 from batchlab.analysis import steps_to_result
 from batchlab.core.trial import Status
-from batchlab.plots.paper import PAPER_FIGURES, draw_paper, paper_data, published_steps
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.paper import PAPER_FIGURES, paper_data
+from batchlab.published.points import published_steps
 
 
 def slow_steps(study, goal, num_trials):
@@ -142,7 +144,7 @@ def test_a_missing_curve_leaves_the_others_and_their_names(lab):
 
     assert [series.label for series in panel.of_kind("measured")] == ["ResNet-50"]
     assert panel.notes == ("imagenet/vgg_11/nesterov_momentum is not in this lab",)
-    ax = draw_paper(replace(data, panels=(panel,))).axes[0]
+    ax = draw_sheet(replace(data, panels=(panel,))).axes[0]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ResNet-50"]
     assert any("is not in this" in text.get_text() for text in ax.texts)
 
@@ -230,7 +232,7 @@ def test_a_goal_met_before_the_first_update_is_in_the_table_and_not_on_the_log_a
     values = {name: column * 0 for name, column in study.measurements.metrics.items()}
     at_once = replace(study, measurements=replace(study.measurements, metrics=values))
     data = paper_data(1, lambda name: [at_once, *lab[workload][1:]] if name == workload else None)
-    ax = draw_paper(data).axes[0]
+    ax = draw_sheet(data).axes[0]
 
     assert data.panels[0].of_kind("measured")[0].points[0].y == 0
     assert math.isclose(data.panels[0].of_kind("perfect scaling")[0].points[0].x, 2)

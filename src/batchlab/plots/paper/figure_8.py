@@ -9,9 +9,10 @@ from batchlab.analysis import TunedPoint, guides, steps_to_result, tuned_bounds,
 from batchlab.analysis.tuning import Quantity
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import Kind, PaperPanel, Point, Series, log_axis
+from batchlab.plots.panel import Kind, Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.studies import MAIN_LINES, Line, Results, studies_of
+from batchlab.plots.paper.lines import MAIN_LINES, Line, Results, studies_of
+from batchlab.plots.scales import log_axis
 
 _QUANTITY: Quantity = "effective_learning_rate"
 
@@ -28,7 +29,7 @@ class RatesPanel:
         """The workloads and metrics it is made of."""
         return [(self.line.workload, self.line.goal.metric)]
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
         series: list[Series] = []
         notes: tuple[str, ...] = ()
@@ -38,7 +39,7 @@ class RatesPanel:
             notes = (str(error),)
         measured = [point for one in series if one.kind == "measured" for point in one.points]
         rules = [value for one in series for point in one.points for value in (point.y, point.low, point.high)]
-        return PaperPanel(
+        return Panel(
             name=name,
             title=self.title,
             x_axis=log_axis("Batch size", "log2", [point.x for point in measured]),

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from batchlab.analysis.text import count
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import PaperFigureData, PaperPanel
-from batchlab.plots.paper.figure import PaperFigure
+from batchlab.plots.panel import Panel
+from batchlab.plots.paper.figure import PaperFigure, PaperFigureData
 from batchlab.plots.paper.figure_7 import FIGURE_7
 from batchlab.plots.paper.figure_8 import FIGURE_8
 from batchlab.plots.paper.figure_11 import FIGURE_11
 from batchlab.plots.paper.figures_1_to_6 import FIGURE_1, FIGURE_2, FIGURE_3, FIGURE_4, FIGURE_5, FIGURE_6
 from batchlab.plots.paper.figures_9_and_10 import FIGURE_9, FIGURE_10
-from batchlab.plots.paper.studies import LatestResults, Results
+from batchlab.plots.paper.lines import LatestResults, Results
 
 PAPER_FIGURES: dict[int, PaperFigure] = {
     1: FIGURE_1,
@@ -60,7 +60,7 @@ def paper_data(number: int, results: Results, *, published: bool = False) -> Pap
     )
 
 
-def _trials(panels: tuple[PaperPanel, ...]) -> list[str]:
+def _trials(panels: tuple[Panel, ...]) -> list[str]:
     """Return the sentence on how many trials stand behind the measured points, as a list of none or one."""
     numbers = [point.num_trials for panel in panels for series in panel.of_kind("measured") for point in series.points]
     known = [number for number in numbers if number is not None]

@@ -1,4 +1,4 @@
-"""How the figures of the paper are drawn, whatever their panels show."""
+"""How panels are drawn, alone or on a sheet, whatever they show."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from batchlab.plots import style
-from batchlab.plots.paper.axes import set_axes
-from batchlab.plots.paper.data import Kind, PaperFigureData, PaperPanel, Point, Series
-from batchlab.plots.paper.marks import (
+import batchlab.plots.style as style
+from batchlab.plots.axes import set_axes
+from batchlab.plots.marks import (
     BEST_LABEL,
     CONTOUR_LABEL,
     GREY,
@@ -25,7 +24,9 @@ from batchlab.plots.paper.marks import (
     draw_intervals,
     draw_series,
 )
-from batchlab.plots.paper.words import wrapped
+from batchlab.plots.panel import Kind, Panel, Point, Series
+from batchlab.plots.sheet import Sheet
+from batchlab.plots.words import wrapped
 from batchlab.published.points import LABEL as PUBLISHED_LABEL
 
 WIDTH = 9.0
@@ -37,18 +38,18 @@ _MAX_WITH_INTERVALS = 3
 """More curves than this with intervals hide each other; their bounds are in the table."""
 
 
-def draw_paper(data: PaperFigureData) -> Figure:
+def draw_sheet(sheet: Sheet) -> Figure:
     """Return the figure, ready to be saved: its panels, a caption above and a legend of what they share below."""
-    rows = math.ceil(len(data.panels) / data.columns)
-    height = rows * WIDTH / data.columns / data.panel_aspect + 0.9
+    rows = math.ceil(len(sheet.panels) / sheet.columns)
+    height = rows * WIDTH / sheet.columns / sheet.panel_aspect + 0.9
     with style.applied():
         figure = style.new_figure(WIDTH, height)
         figure.set_layout_engine("constrained", w_pad=0.07, h_pad=0.07)
         handles: dict[str, Line2D] = {}
-        for i, panel in enumerate(data.panels):
-            ax = figure.add_subplot(rows, data.columns, i + 1)
+        for i, panel in enumerate(sheet.panels):
+            ax = figure.add_subplot(rows, sheet.columns, i + 1)
             handles.update({str(handle.get_label()): handle for handle in draw_panel(ax, panel)})
-        caption = wrapped(f"Figure {data.number}. {data.caption}", 150)
+        caption = wrapped(sheet.heading, 150)
         figure.suptitle(caption, x=0.01, ha="left", fontsize=8.5, parse_math=False)
         if handles:
             shared = [handles[label] for label in sorted(handles, key=_LEGEND_ORDER.index)]
@@ -56,7 +57,7 @@ def draw_paper(data: PaperFigureData) -> Figure:
     return figure
 
 
-def draw_panel(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+def draw_panel(ax: Axes, panel: Panel) -> list[Line2D]:
     """Draw one panel and return the entries of the legend that it shares with others."""
     title = f"({panel.name}) {panel.title}" if panel.name else panel.title
     ax.set_title(title, fontsize=9, pad=15 if panel.contours else 6, parse_math=False)
@@ -73,7 +74,7 @@ def draw_panel(ax: Axes, panel: PaperPanel) -> list[Line2D]:
     return handles
 
 
-def _draw_measured(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
     measured = panel.of_kind("measured")
     handles: list[Line2D] = []
     for i, series in enumerate(measured):
@@ -90,7 +91,7 @@ def _draw_measured(ax: Axes, panel: PaperPanel) -> list[Line2D]:
     return handles + shared
 
 
-def _draw_all_intervals(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+def _draw_all_intervals(ax: Axes, panel: Panel) -> list[Line2D]:
     measured = panel.of_kind("measured")
     if len(measured) > _MAX_WITH_INTERVALS or panel.is_ordered:
         return []
@@ -101,7 +102,7 @@ def _draw_all_intervals(ax: Axes, panel: PaperPanel) -> list[Line2D]:
     return [Line2D([], [], label="95 % interval", **INTERVAL_LOOK, color=GREY)] if any(drawn) else []
 
 
-def _on_axis(panel: PaperPanel, series: Series) -> list[Point]:
+def _on_axis(panel: Panel, series: Series) -> list[Point]:
     is_log = panel.y_axis.scale != "linear"
     # A goal met before the first update has no place on a log axis.
     return [point for point in series.drawn if point.y or not is_log]
@@ -112,7 +113,7 @@ def _ordered_colour(i: int, number: int) -> str:
     return to_hex(colormaps["viridis"](0.88 * i / max(1, number - 1)))
 
 
-def _draw_counts(ax: Axes, panel: PaperPanel) -> None:
+def _draw_counts(ax: Axes, panel: Panel) -> None:
     """Write how many points of each class there are between the title and the axes, where they hide none."""
     if not panel.contours:
         return
@@ -124,12 +125,12 @@ def _draw_counts(ax: Axes, panel: PaperPanel) -> None:
     ax.text(0.5, 1.015, ", ".join(words), transform=ax.transAxes, ha="center", va="bottom", fontsize=7)
 
 
-def _is_inside(panel: PaperPanel, point: Point) -> bool:
+def _is_inside(panel: Panel, point: Point) -> bool:
     axis_x, axis_y = panel.x_axis, panel.y_axis
     return axis_x.low <= point.x <= axis_x.high and point.y is not None and axis_y.low <= point.y <= axis_y.high
 
 
-def _draw_notes(ax: Axes, panel: PaperPanel) -> None:
+def _draw_notes(ax: Axes, panel: Panel) -> None:
     if not panel.notes:
         return
     text = "\n".join(wrapped(note, 34) for note in panel.notes)

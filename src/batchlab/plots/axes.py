@@ -1,4 +1,4 @@
-"""The axes of the paper's figures: powers of two and of ten, written as powers."""
+"""The axes of a panel: powers of two and of ten, written as powers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis as MatplotlibAxis
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from batchlab.plots.paper.data import Axis, PaperPanel
+from batchlab.plots.panel import Axis, Panel
 
 _BASES = {"log2": 2, "log10": 10}
 _MAX_TICKS = 9
 
 
-def set_axes(ax: Axes, panel: PaperPanel) -> None:
+def set_axes(ax: Axes, panel: Panel) -> None:
     """Give `ax` the scales, limits, ticks and labels of the panel's axes."""
     if panel.x_axis.scale != "linear":
         ax.set_xscale("log", base=_BASES[panel.x_axis.scale])

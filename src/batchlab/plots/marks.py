@@ -1,4 +1,4 @@
-"""The marks of the paper's figures: guides, published points, points by outcome, intervals, contours."""
+"""The marks of a panel: guides, published points, points by outcome, intervals, contours."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from batchlab.plots import style
-from batchlab.plots.paper.data import Kind, PaperPanel, Point, Series
+import batchlab.plots.style as style
+from batchlab.plots.panel import Kind, Panel, Point, Series
 
 GREY = "#767676"
 BEST_LABEL = "fewest steps to the goal"
@@ -101,7 +101,7 @@ def draw_intervals(ax: Axes, points: Sequence[Point], colour: str, shift: float)
     return bool(bars)
 
 
-def draw_contours(ax: Axes, panel: PaperPanel) -> list[Line2D]:
+def draw_contours(ax: Axes, panel: Panel) -> list[Line2D]:
     """Draw the lines along which x / y is one of the panel's contours, each with its value, and return their legend."""
     axis_x, axis_y = panel.x_axis, panel.y_axis
     look: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
