@@ -10,8 +10,8 @@ import pytest
 from batchlab.engine.base import Point
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import Interrupted
+from batchlab.run import pack as pack_module
 from batchlab.run.pack import Hooks, PackTask, train_pack
-from batchlab.search import pack as pack_module
 from batchlab.search.race import Outcome
 
 

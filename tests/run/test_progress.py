@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from batchlab.run import progress as progress_module
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.progress import PlainDisplay, StudyProgress, make_display, time_left
 from batchlab.run.study_run import StudyRun
-from batchlab.search import progress as progress_module
 from batchlab.store.study_folder import StudyFolder
 
 
