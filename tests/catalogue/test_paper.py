@@ -190,8 +190,14 @@ def test_schedules_are_those_of_the_reference(name, schedule):
 @pytest.mark.parametrize(
     ("name", "dataset"),
     [
-        ("mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum", {"name": "mnist", "train_examples": 27500}),
-        ("solution_quality/mnist/simple_cnn_base/nesterov_momentum", "mnist"),
+        (
+            "mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum",
+            {"name": "mnist", "train_examples": 27500, "scaling": "per_image"},
+        ),
+        (
+            "solution_quality/mnist/simple_cnn_base/nesterov_momentum",
+            {"name": "mnist", "scaling": "per_image"},
+        ),
         ("imagenet_subsets/imagenet_half_images/resnet_50/nesterov_momentum", "imagenet_half_images"),
     ],
 )
@@ -200,6 +206,14 @@ def test_a_workload_that_would_be_taken_for_another_has_an_alias(name, dataset):
 
     assert (workload["dataset"], workload["alias"]) == (dataset, name)
     assert "alias" not in paper_spec("mnist/fc_1024/sgd")["workload"]
+
+
+@pytest.mark.parametrize("name", [name for name in paper_names() if "mnist" in name])
+def test_every_image_of_the_mnists_is_standardised_and_trials_are_looked_at_every_10_steps(name):
+    sweep = sweep_of(name)
+
+    assert sweep.workload.dataset.options["scaling"] == "per_image"
+    assert (sweep.search.evaluate.every, sweep.search.evaluate.growth) == (10, 1.03)
 
 
 def test_an_unknown_name_is_told_with_the_closest():

@@ -21,8 +21,10 @@ SearchSpaceSource = Literal["published", "ours"]
 MAX_ATTEMPTS = 500
 
 _GEOMETRIC = {"growth": 1.03}
+_EVERY_10 = {"every": 10, "growth": 1.03}
 _EVERY_500 = {"every": 500}  # the steps that the archive's measurements of the large workloads fall on
 _ALL_SPLITS = ["train", "val", "test"]
+_SCALING = {"scaling": "per_image"}  # inferred, see docs/results/preprocessing
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ _TRANSFORMER = Family(
 )
 
 _FAMILIES = {  # by how a name begins, the first that fits
-    "mnist": Family(200_000, 550_000_000),
-    "fashion_mnist/": Family(200_000, 550_000_000),
-    "solution_quality/": Family(5_000_000, 550_000_000),  # the largest budgets of Figure 11
+    "mnist": Family(200_000, 550_000_000, _EVERY_10),
+    "fashion_mnist/": Family(200_000, 550_000_000, _EVERY_10),
+    "solution_quality/": Family(5_000_000, 550_000_000, _EVERY_10),  # the largest budgets of Figure 11
     "cifar_10/": Family(200_000, end_factor=0.01),
     "imagenet/resnet_50/": _RESNET_50,
     "imagenet_subsets/": _RESNET_50,
@@ -93,7 +95,7 @@ def paper_spec(name: str) -> dict[str, Any]:
     """Return the spec of a workload of the paper, as its TOML would read.
 
     >>> paper_spec("mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum")["workload"]["dataset"]
-    {'name': 'mnist', 'train_examples': 6875}
+    {'name': 'mnist', 'train_examples': 6875, 'scaling': 'per_image'}
     """
     check_name("paper", name)
     spec = {
@@ -133,14 +135,20 @@ def _family(name: str) -> Family:
 
 def _workload(name: str) -> dict[str, Any]:
     dataset, model, optimizer = split_name(name)
-    subset = re.fullmatch(r"mnist_(\d+)", dataset)
     workload = {
-        "dataset": {"name": "mnist", "train_examples": int(subset[1])} if subset else dataset,
+        "dataset": _dataset(dataset),
         "model": model,
         "optimizer": optimizer,
         "schedule": _schedule(_family(name)),
     }
     return workload if f"{dataset}/{model}/{optimizer}" == name else {**workload, "alias": name}
+
+
+def _dataset(name: str) -> str | dict[str, Any]:
+    subset = re.fullmatch(r"mnist_(\d+)", name)
+    if subset:
+        return {"name": "mnist", "train_examples": int(subset[1]), **_SCALING}
+    return {"name": name, **_SCALING} if name in ("mnist", "fashion_mnist") else name
 
 
 def _schedule(family: Family) -> str | dict[str, Any]:
