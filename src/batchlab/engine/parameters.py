@@ -10,7 +10,6 @@ from torch import Tensor
 
 from batchlab.models.base import ParameterShape
 
-
 ROW = 16
 """Numbers in 64 bytes."""
 
