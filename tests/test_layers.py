@@ -20,6 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- published <- store <-------------------- run <- cli
 #                      core <- search <------------------------ spec <- run <- cli
 #                      core <- analysis, published <- plots <- report <---- cli
+#                      core <- published <- store <- report (it only reads)
 ALLOWED = {
     "errors": set(),
     "processes": set(),
@@ -34,10 +35,10 @@ ALLOWED = {
     "catalogue": {"errors", "core", "published"},
     "analysis": {"errors", "files", "core"},
     "plots": {"errors", "files", "core", "published", "analysis"},
-    "report": {"errors", "files", "core", "published", "analysis", "plots"},
+    "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
     "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
-    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store"},
+    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store", "analysis"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine"}

@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from batchlab.errors import InputError
-from batchlab.report.build import ReportSection, build_report, write_report
+from batchlab.report.build import build_report, write_report
+from batchlab.report.findings import Findings
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 
@@ -56,7 +57,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def section(make_summary):
-    return ReportSection(
+    return Findings(
         summary=make_summary(unreached=(1,), is_open=(8,), at_boundary=("momentum",)),
         spec={"name": "digits", "sweep": {"trials": 32}},
         environment={"host": "lab <1>", "versions": {"torch": "2.13.0"}},
@@ -77,7 +78,7 @@ def test_the_page_is_well_formed_and_loads_nothing(section):
 
 
 def test_both_figures_are_inside_and_ids_are_unique_over_all_workloads(section, make_summary):
-    page = Page(build_report([section, ReportSection(summary=make_summary(workload="digits/fc_128/sgd"))]))
+    page = Page(build_report([section, Findings(summary=make_summary(workload="digits/fc_128/sgd"))]))
 
     assert page.tags.count("svg") == 4
     assert len(page.ids) == len(set(page.ids))
@@ -112,7 +113,7 @@ def test_what_comes_from_outside_is_escaped(make_summary):
     evil = "<script>alert(1)</script>"
     html = build_report(
         [
-            ReportSection(
+            Findings(
                 summary=make_summary(workload=f"a/{evil}/c"),
                 spec={"name": evil},
                 environment={evil: evil},
@@ -127,7 +128,7 @@ def test_what_comes_from_outside_is_escaped(make_summary):
 
 
 def test_what_was_not_given_is_left_out(make_summary):
-    page = Page(build_report([ReportSection(summary=make_summary(sizes=(1, 2), unreached=(1, 2)))]))
+    page = Page(build_report([Findings(summary=make_summary(sizes=(1, 2), unreached=(1, 2)))]))
 
     assert page.tags.count("svg") == 1
     for heading in ("Fit", "Training", "Spec", "Environment"):
@@ -135,7 +136,7 @@ def test_what_was_not_given_is_left_out(make_summary):
 
 
 def test_several_workloads_get_an_overview_with_links(section, make_summary):
-    page = Page(build_report([section, ReportSection(summary=make_summary(workload="digits/fc_128/sgd"))]))
+    page = Page(build_report([section, Findings(summary=make_summary(workload="digits/fc_128/sgd"))]))
 
     assert page.addresses[:2] == ["#workload-1", "#workload-2"]
     assert page.tables[0][2][0] == "digits/fc_128/sgd"

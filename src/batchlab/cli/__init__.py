@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batchlab.cli import archive, curve, figure, report, run, status, workloads
+from batchlab.cli import archive, confirm, curve, figure, merge, report, run, status, workloads
 from batchlab.cli.options import warn
 from batchlab.errors import BatchlabError, InputError, Interrupted
 
@@ -23,6 +23,8 @@ app = typer.Typer(
 UsageError: Any = typer.BadParameter.__mro__[1]  # what every misuse of a command raises; typer gives it no public name
 for command in (run.run, status.status, workloads.workloads, curve.curve, figure.figure, report.report):
     app.command()(command)
+app.command()(confirm.confirm)
+app.command()(merge.merge)
 app.command("import")(archive.import_)
 app.command()(archive.export)
 

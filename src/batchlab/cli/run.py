@@ -24,6 +24,10 @@ def run(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value of the spec: --set sweep.trials=8")
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", help="Train these points only, as 64..95, and leave the rest to another machine."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print studies, points and cost; train nothing.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,13 +43,31 @@ def run(
         print_plan(sweep, data, workers, as_json)
         return
     from batchlab.cli.curve import print_curve
-    from batchlab.run.progress import make_display
+    from batchlab.run.displays import make_display
     from batchlab.run.runner import run_sweep
 
-    run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display())
+    wanted = None if only is None else parse_only(only, sweep)
+    run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display(), only=wanted)
+    if wanted is not None:
+        warn(f"points {only} are trained; `batchlab run` without --only, or after `batchlab merge`, closes the race")
+        return
     print_curve(lab, sweep.workload.name, sweep.name, as_json=as_json)
     if not as_json:
         _print_saving(sweep, lab)
+
+
+def parse_only(text: str, sweep: Sweep) -> range:
+    """Return the points that `64..95`, both ends included, or `64` means; InputError for what is no such thing."""
+    from batchlab.errors import InputError
+
+    first, dots, last = text.partition("..")
+    points = min(study.attempts for study in sweep.studies())
+    if not first.isdecimal() or not (last.isdecimal() if dots else True):
+        raise InputError(f"--only {text}: write the points as FIRST..LAST, such as 64..95.")
+    wanted = range(int(first), int(last or first) + 1)
+    if not wanted or wanted[-1] >= points:
+        raise InputError(f"--only {text}: the points of this sweep are 0..{points - 1}, FIRST not after LAST.")
+    return wanted
 
 
 def print_plan(sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False) -> None:
