@@ -43,7 +43,7 @@ def run(
         print_plan(sweep, data, workers, as_json)
         return
     from batchlab.cli.curve import print_curve
-    from batchlab.run.progress import make_display
+    from batchlab.run.displays import make_display
     from batchlab.run.runner import run_sweep
 
     wanted = None if only is None else parse_only(only, sweep)

@@ -14,6 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer
 from batchlab.engine.loop import Evaluated, train
 from batchlab.errors import Interrupted
+from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
 from batchlab.store.study_folder import read_checkpoint, write_checkpoint
 
@@ -59,8 +60,8 @@ class Hooks:
     confirm_end: Callable[[int], None]
     """Tell the other packs that a trial of this one met the goal and stayed sound to the end it set."""
 
-    progress: Callable[[int, int, int | None], None]
-    """Told the step, the number of live trials and the best steps so far, after each evaluation."""
+    progress: Callable[[Standing], None]
+    """Told how far the pack is, after each evaluation."""
 
     should_stop: Callable[[], bool]
 
@@ -72,22 +73,39 @@ class Recorder:
         self._study, self._goal = study, study.goal
         self._rows: list[Evaluated] = []
         self.goal_steps: dict[int, int] = {}
+        self.best_value: float | None = None
+        self._num_evaluations, self._evaluation_seconds = 0, 0.0
 
     def add(self, evaluated: Evaluated) -> None:
         """Keep the metrics of the live trials; a step that is there already, from before a pause, is left as it is."""
         if self._rows and evaluated.step <= self._rows[-1].step:
             return
         self._rows.append(evaluated)
-        for trial_id in evaluated.trial_ids[self._goal.is_met(evaluated.metrics[self._goal.metric])].tolist():
+        values = evaluated.column(self._goal.metric)
+        for trial_id in evaluated.trial_ids[self._goal.is_met(values)].tolist():
             self.goal_steps.setdefault(trial_id, evaluated.step)
+        self.best_value = self._goal.best(values, self.best_value)
+        self._num_evaluations += 1
+        self._evaluation_seconds += evaluated.seconds
+
+    def standing(self) -> Standing:
+        """Return how far the pack is, as of its last evaluation."""
+        return Standing(
+            step=self._rows[-1].step,
+            num_live=len(self._rows[-1].trial_ids),
+            best_steps=min(self.goal_steps.values(), default=None),
+            best_value=self.best_value,
+            num_evaluations=self._num_evaluations,
+            evaluation_seconds=self._evaluation_seconds,
+        )
 
     def measurements(self) -> Measurements:
-        """Return all rows as columns, sorted by trial and step."""
+        """Return all rows as columns, sorted by trial and step; NaN where a metric was not measured."""
         trial_id = np.concatenate([row.trial_ids for row in self._rows])
         step = np.repeat([row.step for row in self._rows], [len(row.trial_ids) for row in self._rows])
         order = np.lexsort((step, trial_id))
-        names = self._rows[0].metrics
-        metrics = {name: np.concatenate([row.metrics[name] for row in self._rows])[order] for name in names}
+        names = dict.fromkeys(name for row in self._rows for name in row.metrics)
+        metrics = {name: np.concatenate([row.column(name) for row in self._rows])[order] for name in names}
         return Measurements(trial_id[order], step[order], metrics)
 
     def restore(self, columns: Mapping[str, np.ndarray]) -> None:
@@ -99,6 +117,7 @@ class Recorder:
                 continue
             rows = columns["step"] == step
             self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
+        self._num_evaluations = 0
 
 
 def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | None:
@@ -121,7 +140,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         recorder.add(evaluated)
-        hooks.progress(evaluated.step, len(evaluated.trial_ids), min(recorder.goal_steps.values(), default=None))
+        hooks.progress(recorder.standing())
         if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
             between_chunks.save(task.checkpoint)
             return None
