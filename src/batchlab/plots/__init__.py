@@ -5,13 +5,12 @@ from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import save, svg_text
 from batchlab.plots.metaparameters import (
     MetaparametersData,
-    draw_metaparameters,
     metaparameters_data,
     metaparameters_figure,
 )
 from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, paper_data
 from batchlab.plots.registry import FIGURES, figure_names, save_figure
-from batchlab.plots.steps_curve import StepsCurveData, draw_steps_curve, steps_curve_data, steps_curve_figure
+from batchlab.plots.steps_curve import StepsCurveData, steps_curve_data, steps_curve_figure
 
 __all__ = [
     "FIGURES",
@@ -22,9 +21,7 @@ __all__ = [
     "StepsCurveData",
     "compare_data",
     "compare_figure",
-    "draw_metaparameters",
     "draw_sheet",
-    "draw_steps_curve",
     "figure_names",
     "metaparameters_data",
     "metaparameters_figure",
