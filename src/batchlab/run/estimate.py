@@ -95,7 +95,7 @@ def _fly(executor: LocalExecutor, study: Study, calibration: Calibration, num_st
 
 def _answer(executor: LocalExecutor, errand: Errand, tell: Tell) -> Any:
     """Return what an errand brings; say now and then that it is still under way."""
-    executor.submit(None, errand)
+    executor.submit(errand.study.batch_size, errand)
     waited = 0.0
     while True:
         for event in executor.events(QUIET_SECONDS):
