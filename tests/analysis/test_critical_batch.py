@@ -42,23 +42,24 @@ def test_a_goal_met_before_the_first_update_gives_no_fit(make_row):
 def test_perfect_scaling_alone_gives_a_lower_bound(make_row):
     fit = fit_critical_batch(rows_on_a_curve(make_row, 1e-9, 10**6, sizes=[1, 2, 4, 8, 16]))
 
-    low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
-    assert high is None
+    assert fit.b_crit is None
+    assert fit.b_crit_ci == Interval(32, None)  # no further than twice the largest batch size
     assert "Only perfect scaling was seen" in fit.warning
 
 
 def test_steps_that_fall_faster_than_perfect_scaling_give_a_lower_bound(make_row):
     fit = fit_critical_batch([make_row(size, [round(1e5 / size**1.3)] * 4) for size in (1, 2, 4, 8, 16)])
 
-    assert fit.b_crit_ci.high is None
+    assert (fit.b_crit, fit.b_crit_ci.high) == (None, None)
+    assert 1 < fit.b_crit_ci.low <= 32
     assert "far beyond those tried: it has a lower bound only" in fit.warning
 
 
 def test_flat_steps_give_an_upper_bound(make_row):
     fit = fit_critical_batch(rows_on_a_curve(make_row, 1000, 0, sizes=[64, 128, 256, 512]))
 
-    low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
-    assert low is None
+    assert (fit.b_crit, fit.b_crit_ci.low) == (None, None)
+    assert 32 <= fit.b_crit_ci.high < 64
     assert "upper bound only" in fit.warning
 
 

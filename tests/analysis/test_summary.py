@@ -45,7 +45,7 @@ def test_rows_ascend_in_batch_size_and_carry_regimes_fit_and_tuning(results):
 def test_warnings_tell_of_fit_and_edges(results):
     warnings = " ".join(summarise(results, GOAL).warnings)
 
-    assert "Batch size 16 did not meet the goal, though the curve says that it should have." in warnings
+    assert "Batch size 16 trained for longer than the fitted curve asks for" in warnings
     assert "At batch size 16 the goal was not met within the budget." in warnings
     assert "Stuck at chance, though not diverged: 2 of 2 complete trials at batch size 16." in warnings
     assert "At batch size 1, 2 and 8 the best point lies at the edge of what was tried of learning_rate" in warnings

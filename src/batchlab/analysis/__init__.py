@@ -12,15 +12,18 @@ from batchlab.analysis.classification import ClassifiedPoints, classify_points
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps, median_interval
 from batchlab.analysis.critical_batch import CriticalBatchFit, fit_critical_batch
 from batchlab.analysis.example import example_study, example_workload
+from batchlab.analysis.full_protocol import as_full, check_full, is_cut_short
 from batchlab.analysis.grouping import group_trials
 from batchlab.analysis.headline import Estimate, Headline, choose_headline
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.interval import Interval
 from batchlab.analysis.measured import check_measured, is_measured
 from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
-from batchlab.analysis.regimes import Efficiency, Regime, RegimeEnd, Regimes, find_regimes
+from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.regimes import Efficiency, Regime, Regimes, find_regimes
 from batchlab.analysis.robustness import steps_without_best
 from batchlab.analysis.selection import first_complete_trials, select_metric, select_trials
+from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
@@ -45,14 +48,17 @@ __all__ = [
     "Regime",
     "RegimeEnd",
     "Regimes",
+    "ShapeCurve",
     "StepsToResult",
     "TunedPoint",
     "WorkloadSummary",
     "apply_example_budget",
     "apply_step_budget",
+    "as_full",
     "at_boundary",
     "best_measurement",
     "best_of",
+    "check_full",
     "check_measured",
     "choose_headline",
     "classify_points",
@@ -68,8 +74,10 @@ __all__ = [
     "fit_critical_batch",
     "fit_hyperbola",
     "fit_power_law",
+    "fit_shape",
     "group_trials",
     "guides",
+    "is_cut_short",
     "is_measured",
     "median_interval",
     "normalise_steps",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from batchlab.analysis.full_protocol import check_full
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
@@ -33,7 +34,7 @@ def best_measurement(result: StudyResult, goal: Goal, num_trials: int | None = N
     """Return the best value of the goal's metric over the first complete trials; None where there is no value.
 
     The goal's threshold plays no part, only its metric and its direction do. For the best under a budget, apply the
-    budget first.
+    budget first: without one, InputError for a race that ended before its own.
 
     >>> from batchlab.analysis import apply_step_budget, example_study
     >>> goal = Goal.read("val/classification_error < 0.1")
@@ -43,6 +44,7 @@ def best_measurement(result: StudyResult, goal: Goal, num_trials: int | None = N
     >>> best_measurement(apply_step_budget(example_study(), 200), goal).value
     0.07
     """
+    check_full(result, "The best value without a budget")
     trials = result.first_complete(num_trials)
     bests = _bests_of_trials(result.measurements, goal, [trial.trial_id for trial in trials])
     if len(bests.cost) == 0:

@@ -2,13 +2,15 @@
 
 Both limits are inclusive. A batch size takes part only where its study trained to the end of the budget: otherwise an
 unfinished study would look like a bad batch size. Under an epoch budget, examples are epochs times the size of the
-training set.
+training set. A race may be asked under any budget up to its end: so far all its trials did train.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
+from batchlab.analysis.full_protocol import as_full
 from batchlab.core.result import StudyResult
 
 
@@ -21,7 +23,9 @@ def apply_step_budget(result: StudyResult, max_steps: float) -> StudyResult | No
     >>> apply_step_budget(example_study(), 301) is None
     True
     """
-    return within_steps(result, max_steps) if result.end_step >= max_steps else None
+    if result.end_step < max_steps:
+        return None
+    return as_full(within_steps(result, max_steps), math.floor(max_steps))
 
 
 def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResult | None:
@@ -36,7 +40,8 @@ def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResul
     if result.batch_size * result.end_step < max_examples:
         return None
     keep = result.batch_size * result.measurements.step <= max_examples
-    return replace(result, measurements=result.measurements.where(keep))
+    cut = replace(result, measurements=result.measurements.where(keep))
+    return as_full(cut, math.floor(max_examples / result.batch_size))
 
 
 def within_steps(result: StudyResult, max_steps: float) -> StudyResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from batchlab.analysis.full_protocol import check_full
 from batchlab.analysis.steps_to_result import first_steps
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
@@ -26,6 +27,8 @@ class ClassifiedPoints:
 def classify_points(result: StudyResult, goal: Goal, max_steps: float | None = None) -> ClassifiedPoints:
     """Return the classes of all complete and infeasible trials, under a budget of `max_steps` (inclusive) or none.
 
+    InputError for a race that ended before the budget: it does not know what would have become of its trials.
+
     >>> from batchlab.analysis import example_study
     >>> points = classify_points(example_study(), Goal.read("val/classification_error < 0.08"), max_steps=200)
     >>> [[trial.trial_id for trial in group] for group in (points.met, points.not_met, points.infeasible)]
@@ -33,6 +36,8 @@ def classify_points(result: StudyResult, goal: Goal, max_steps: float | None = N
     >>> points.best.trial_id
     3
     """
+    if max_steps is None or max_steps > result.end_step:
+        check_full(result, "What became of every point")
     steps = first_steps(result, goal)
     if max_steps is not None:
         steps = {trial_id: step if _is_within(step, max_steps) else None for trial_id, step in steps.items()}

@@ -1,17 +1,25 @@
-"""The critical batch size of a workload, with an interval, and with what the data cannot tell."""
+"""The critical batch size of a workload, with an interval, and with what the data cannot tell.
+
+What is fitted is one estimand throughout, and its scatter about the curve gives the interval: search, seeds and the
+grid of evaluations all enter it, whatever their shares. Simulated coverage: docs/results/coverage.md. It assumes that
+the scatter is alike at all batch sizes and that the hyperbola holds.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from batchlab.analysis.censored_hyperbola import fit_censored_hyperbola
 from batchlab.analysis.headline import Headline
-from batchlab.analysis.hyperbola import PowerLaw, fit_hyperbola, fit_power_law
+from batchlab.analysis.hyperbola import SPAN, Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.steps_to_result import StepsToResult
-from batchlab.analysis.text import listed
+from batchlab.analysis.text import count, listed
 
 MIN_BATCH_SIZES = 3
 
@@ -26,10 +34,11 @@ class CriticalBatchFit:
     s_min: float
     e_min: float
     b_crit: float | None
-    """None where the data bound it on neither side."""
+    """None unless the data bound it on both sides."""
 
     b_crit_ci: Interval
-    """95 %."""
+    """95 %: Student's t times the standard error of log B_crit. One bound alone where half the curve was not seen, none
+    where it would run over more than a factor of 1,000 from its middle, or where there is no chance (closed form)."""
 
     log_se: float
     """Standard error of log B_crit."""
@@ -46,9 +55,6 @@ class CriticalBatchFit:
     residuals: tuple[float, ...]
     """log of measured over fitted steps, for each of them."""
 
-    power_law: PowerLaw | None
-    """The alternative with a free exponent; None for fewer than four batch sizes."""
-
     censored: tuple[int, ...]
     """Batch sizes at which the goal was not met: that it takes more steps than were trained is all that is known."""
 
@@ -62,13 +68,22 @@ class CriticalBatchFit:
         """The largest deviation of log steps from the curve; 0.08 is about 8 %."""
         return max(abs(residual) for residual in self.residuals)
 
+    @cached_property
+    def power_law(self) -> PowerLaw | None:
+        """The alternative with a free exponent, through the same steps; None for fewer than four batch sizes."""
+        sizes, residuals = np.array(self.batch_sizes, dtype=float), np.array(self.residuals)
+        hyperbola = Hyperbola(self.s_min, self.e_min, self.log_se, residuals)
+        return fit_power_law(sizes, self.steps_at(sizes) * np.exp(residuals), hyperbola)
+
     def steps_at(self, batch_sizes: np.ndarray) -> np.ndarray:
         """Return the fitted steps at these batch sizes."""
         return self.s_min + self.e_min / batch_sizes
 
 
 def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None:
-    """Return the fit through the rows that met the goal, or None where fewer than three did.
+    """Return the fit through the rows, or None where fewer than three met the goal.
+
+    Rows that did not meet it count as more steps than they were trained for.
 
     >>> from batchlab.analysis import example_workload, steps_to_result
     >>> from batchlab.core.goal import Goal
@@ -82,29 +97,40 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     if len(reached) < MIN_BATCH_SIZES:
         return None
     estimand: Headline = "confirmed" if all(row.estimate("confirmed").value for row in reached) else "minimum"
+    censored = [row for row in rows if not row.is_reached and row.end_step > 0]
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
     steps = np.array([row.estimate(estimand).value for row in reached], dtype=float)
-    hyperbola = fit_hyperbola(batch_sizes, steps)
+    hyperbola = _fit(batch_sizes, steps, censored)
     seen = _seen(batch_sizes, steps, hyperbola.b_crit)
     is_closed_form = all(row.protocol.is_closed_form for row in reached)
-    censored = [row for row in rows if not row.is_reached]
-    fit = CriticalBatchFit(
+    interval = seen.bounds(0.0 if is_closed_form else hyperbola.log_half_width, hyperbola.b_crit)
+    against = tuple(row.batch_size for row in censored if _predicted(hyperbola, row) < row.end_step)
+    return CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
-        b_crit=hyperbola.b_crit,
-        b_crit_ci=NO_INTERVAL if is_closed_form else seen.bound(hyperbola.b_crit_interval()),
+        b_crit=None if interval.is_open else hyperbola.b_crit,
+        b_crit_ci=NO_INTERVAL if is_closed_form and not interval.is_open else interval,
         log_se=hyperbola.log_se,
         estimand=estimand,
         is_closed_form=is_closed_form,
         batch_sizes=tuple(row.batch_size for row in reached),
         residuals=tuple(hyperbola.residuals.tolist()),
-        power_law=fit_power_law(batch_sizes, steps, hyperbola),
         censored=tuple(row.batch_size for row in censored),
-        contradicted_by=(),
-        warning=None,
+        contradicted_by=against,
+        warning=" ".join([*seen.warnings(interval), *_contradictions(against)]) or None,
     )
-    against = tuple(row.batch_size for row in censored if fit.steps_at(np.array(row.batch_size)) < row.end_step)
-    return replace(fit, contradicted_by=against, warning=" ".join([*seen.warnings(), *_warnings(against)]) or None)
+
+
+def _fit(batch_sizes: np.ndarray, steps: np.ndarray, censored: Sequence[StepsToResult]) -> Hyperbola:
+    if not censored:
+        return fit_hyperbola(batch_sizes, steps)
+    sizes = np.concatenate([batch_sizes, [row.batch_size for row in censored]])
+    ends = np.concatenate([steps, [row.end_step for row in censored]])
+    return fit_censored_hyperbola(sizes, ends, np.arange(len(sizes)) >= len(batch_sizes))
+
+
+def _predicted(hyperbola: Hyperbola, row: StepsToResult) -> float:
+    return hyperbola.s_min + hyperbola.e_min / row.batch_size
 
 
 @dataclass(frozen=True)
@@ -124,15 +150,28 @@ class _Seen:
     highest: float
     """A bound alone on its side is never taken beyond these: fits run away where half the curve is missing."""
 
-    def bound(self, interval: Interval) -> Interval:
-        low, high = interval.low, interval.high
-        if not self.end and low is not None:
-            low = min(low, self.highest)
-        if not self.fall and high is not None:
-            high = max(high, self.lowest)
-        return Interval(low if self.fall else None, high if self.end else None)
+    def bounds(self, width: float, b_crit: float) -> Interval:
+        """Return the interval of half-width `width` in log B_crit, or the one bound that what was seen allows.
 
-    def warnings(self) -> list[str]:
+        Where half the curve is missing log B_crit is no longer the scale on which its error is even: 1 / B_crit is,
+        which is zero for perfect scaling, or B_crit itself, which is zero for flat steps.
+        """
+        if self.fall and self.end:
+            is_known = width <= math.log(SPAN)
+            return Interval(b_crit * math.exp(-width), b_crit * math.exp(width)) if is_known else NO_INTERVAL
+        low = min(b_crit / (1 + width), self.highest)
+        high = max(b_crit * (1 + width), self.lowest)
+        return Interval(
+            low if self.fall and low > self.lowest / SPAN else None,
+            high if self.end and high < self.highest * SPAN else None,
+        )
+
+    def warnings(self, interval: Interval) -> list[str]:
+        if interval == NO_INTERVAL and (self.fall or self.end):
+            return [
+                f"The interval of the critical batch size would run over more than a factor of {count(int(SPAN))}, "
+                "so none is given: more batch sizes, or steps with less noise, would tell."
+            ]
         if self.fall and self.end:
             return []
         if self.fall and self.perfect:
@@ -159,7 +198,10 @@ def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
     )
 
 
-def _warnings(against: Sequence[int]) -> list[str]:
+def _contradictions(against: Sequence[int]) -> list[str]:
     if not against:
         return []
-    return [f"Batch size {listed(against)} did not meet the goal, though the curve says that it should have."]
+    return [
+        f"Batch size {listed(against)} trained for longer than the fitted curve asks for without meeting the goal: "
+        "the data contradict the curve."
+    ]

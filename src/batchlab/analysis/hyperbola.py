@@ -3,6 +3,8 @@
 S_min is the number of steps with an unlimited batch, E_min the number of examples with the smallest, and
 they meet at the critical batch size B_crit = E_min / S_min, where a run takes twice S_min steps and twice
 E_min examples. Curves are fitted to log S, because noise in steps is relative (measurements.md, 2.3).
+
+log S = log S_min + log(1 + B_crit / B): for a given B_crit the rest is a mean, so the fit is a search in one dimension.
 """
 
 from __future__ import annotations
@@ -16,8 +18,11 @@ import numpy as np
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 
 SPAN = 1e3
-"""Data tell no more than this factor: how far S_min may lie below the fewest steps, E_min below the fewest
-examples, and an interval from its middle."""
+"""Data tell no more than this factor: how far B_crit may lie outside the batch sizes, and an interval from its
+middle."""
+
+_GRID = 161
+"""Values of log B_crit that are tried first; the sum of squares may have more than one valley."""
 
 _ROUNDING = 1e-20
 """Mean squared log residual below which a fit is exact, and no better than another exact one."""
@@ -33,18 +38,33 @@ class Hyperbola:
     """Standard error of log B_crit, by the delta method."""
 
     residuals: np.ndarray  # [num_batch_sizes]
-    """log S minus log of the curve."""
+    """log S minus log of the curve, where S is known."""
 
     @property
     def b_crit(self) -> float:
         """The critical batch size E_min / S_min."""
         return self.e_min / self.s_min
 
-    def b_crit_interval(self) -> Interval:
-        """Return the delta method's 95 % interval of B_crit, with Student's t for n - 2 degrees of freedom."""
+    @property
+    def degrees_of_freedom(self) -> int:
+        """The number of known S beyond the two parameters."""
+        return len(self.residuals) - 2
+
+    @property
+    def log_half_width(self) -> float:
+        """Half the width of the 95 % interval of log B_crit: Student's t times the standard error."""
         from scipy.special import stdtrit
 
-        width = float(stdtrit(len(self.residuals) - 2, 0.975)) * self.log_se
+        return float(stdtrit(self.degrees_of_freedom, 0.975)) * self.log_se
+
+    def b_crit_interval(self) -> Interval:
+        """Return the delta method's 95 % interval of B_crit; none where it runs over more than a factor of 1,000.
+
+        >>> fit = fit_hyperbola(np.array([16.0, 128, 1024, 8192]), np.array([3400.0, 480, 160, 104]))
+        >>> fit.b_crit_interval().low < 512 < fit.b_crit_interval().high
+        True
+        """
+        width = self.log_half_width
         if width > math.log(SPAN):
             return NO_INTERVAL
         return Interval(self.b_crit * math.exp(-width), self.b_crit * math.exp(width))
@@ -61,31 +81,19 @@ class PowerLaw:
     """AIC of this curve minus that of the hyperbola: positive where the hyperbola explains the data better."""
 
 
-def fit_hyperbola(
-    batch_sizes: np.ndarray, steps: np.ndarray, start: tuple[float, float] | None = None, tolerance: float = 1e-14
-) -> Hyperbola:
+def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
     """Return the least-squares hyperbola of log steps through three points or more.
-
-    `start` is a guess of (S_min, E_min); without one, the fewest steps and the fewest examples.
 
     >>> fit = fit_hyperbola(np.array([64.0, 512.0, 4096.0]), np.array([900.0, 200.0, 112.5]))
     >>> round(fit.s_min, 6), round(fit.e_min, 6)
     (100.0, 51200.0)
     """
     log_sizes, log_steps = np.log(batch_sizes), np.log(steps)
-    fewest = np.array([log_steps.min(), (log_sizes + log_steps).min()])
-
-    def residuals(q: np.ndarray) -> np.ndarray:
-        return np.asarray(np.logaddexp(q[0], q[1] - log_sizes) - log_steps)
-
-    def jacobian(q: np.ndarray) -> np.ndarray:
-        share = 1 / (1 + np.exp(q[1] - q[0] - log_sizes))
-        return np.stack([share, 1 - share], axis=1)
-
-    q = _least_squares(residuals, jacobian, np.log(start) if start else fewest, fewest - np.log(SPAN), tolerance)
-    s_min, e_min = np.exp(q)
-    error = residuals(q)
-    return Hyperbola(float(s_min), float(e_min), _log_se(jacobian(q), error), -error)
+    log_b_crit = _descend(log_sizes, log_steps)
+    excess, slope = _centred_excess(log_sizes, log_b_crit)
+    residuals = log_steps - log_steps.mean() - excess
+    s_min = math.exp(float(np.mean(log_steps - np.log1p(np.exp(log_b_crit - log_sizes)))))
+    return Hyperbola(s_min, s_min * math.exp(log_b_crit), _log_se(residuals, slope), residuals)
 
 
 def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray, hyperbola: Hyperbola) -> PowerLaw | None:
@@ -109,9 +117,71 @@ def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray, hyperbola: Hyperbo
 
     start = np.array([np.log(hyperbola.s_min), np.log(hyperbola.e_min), 1.0])
     lowest = np.array([log_steps.min() - np.log(SPAN), -np.inf, 0.05])
-    q = _least_squares(residuals, jacobian, start, lowest, 1e-10)
+    q = _least_squares(residuals, jacobian, start, lowest)
     difference = _aic(residuals(q), 3) - _aic(hyperbola.residuals, 2)
     return PowerLaw(float(np.exp(q[0])), float(np.exp(q[1])), float(q[2]), difference)
+
+
+def sums_of_squares(log_sizes: np.ndarray, log_steps: np.ndarray, log_b_crits: np.ndarray) -> np.ndarray:
+    """Return the least sum of squared residuals for each given log B_crit.
+
+    >>> sizes, steps = np.array([64.0, 512.0, 4096.0]), np.array([900.0, 200.0, 112.5])
+    >>> sums_of_squares(np.log(sizes), np.log(steps), np.log([512.0, 51.2])).round(3).tolist()
+    [0.0, 1.176]
+    """
+    excess, _ = _centred_excess(log_sizes, log_b_crits[:, None])
+    return np.asarray(((log_steps - log_steps.mean() - excess) ** 2).sum(axis=1))
+
+
+def log_b_crit_grid(log_sizes: np.ndarray) -> np.ndarray:
+    """Return the values of log B_crit that data at these batch sizes could tell of.
+
+    >>> np.exp(log_b_crit_grid(np.log([1.0, 16.0]))[[0, -1]]).round(3).tolist()
+    [0.001, 16000.0]
+    """
+    return np.linspace(log_sizes.min() - math.log(SPAN), log_sizes.max() + math.log(SPAN), _GRID)
+
+
+def _centred_excess(log_sizes: np.ndarray, log_b_crit: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return log(1 + B_crit / B) less its mean over batch sizes, and its derivative in log B_crit."""
+    excess = np.logaddexp(0, log_b_crit - log_sizes)
+    slope = 1 - np.exp(-excess)
+    return excess - excess.mean(axis=-1, keepdims=True), slope - slope.mean(axis=-1, keepdims=True)
+
+
+def _descend(log_sizes: np.ndarray, log_steps: np.ndarray) -> float:
+    """Return the best log B_crit: the best of a grid, then Newton steps that are halved until they help."""
+    grid = log_b_crit_grid(log_sizes)
+    sums = sums_of_squares(log_sizes, log_steps, grid)
+    best, least = float(grid[sums.argmin()]), float(sums.min())
+    for _ in range(100):
+        step = _newton_step(log_sizes, log_steps, best)
+        while abs(step) > 1e-14:
+            tried = float(np.clip(best + step, grid[0], grid[-1]))
+            found = float(sums_of_squares(log_sizes, log_steps, np.array([tried]))[0])
+            if found < least:
+                break
+            step = step / 2 if abs(step) > 1e-6 else 0.0  # below, sums differ by rounding alone
+        else:
+            return best
+        best, least = tried, found
+    return best
+
+
+def _newton_step(log_sizes: np.ndarray, log_steps: np.ndarray, log_b_crit: float) -> float:
+    """Return the step to where the sum of squares is flat; downhill where it is not convex."""
+    excess, slope = _centred_excess(log_sizes, log_b_crit)
+    residuals = log_steps - log_steps.mean() - excess
+    share = 1 / (1 + np.exp(log_sizes - log_b_crit))
+    curvature = float(slope @ slope - residuals @ (share * (1 - share)))
+    downhill = float(slope @ residuals)
+    return downhill / (curvature if curvature > 0 else max(float(slope @ slope), 1e-300))
+
+
+def _log_se(residuals: np.ndarray, slope: np.ndarray) -> float:
+    variance = float(residuals @ residuals) / (len(residuals) - 2)
+    information = float(slope @ slope)
+    return math.sqrt(variance / information) if information > 0 else math.inf
 
 
 def _least_squares(
@@ -119,22 +189,14 @@ def _least_squares(
     jacobian: Callable[[np.ndarray], np.ndarray],
     start: np.ndarray,
     lowest: np.ndarray,
-    tolerance: float,
 ) -> np.ndarray:
     from scipy.optimize import least_squares  # here, because it takes longer to import than all of analysis
 
     start = np.maximum(start, lowest)
     solution = least_squares(
-        residuals, start, jac=jacobian, bounds=(lowest, np.inf), xtol=tolerance, ftol=tolerance, gtol=tolerance
+        residuals, start, jac=jacobian, bounds=(lowest, np.inf), xtol=1e-10, ftol=1e-10, gtol=1e-10
     )
     return np.asarray(solution.x)
-
-
-def _log_se(jacobian: np.ndarray, residuals: np.ndarray) -> float:
-    """Return the standard error of q2 - q1 = log B_crit."""
-    variance = residuals @ residuals / (len(residuals) - 2)
-    covariance = variance * np.linalg.pinv(jacobian.T @ jacobian)
-    return float(np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]))
 
 
 def _aic(residuals: np.ndarray, num_parameters: int) -> float:

@@ -1,16 +1,27 @@
 """The regimes of a curve: up to where scaling is perfect, and from where a larger batch size saves next to nothing.
 
-On the fitted curve S = S_min + E_min / B the slope of log S against log B is -0.8 at B_crit / 4, where 80 % of the
-examples are of use, and -0.2 at 4 B_crit, where the steps exceed S_min by 25 %. Both ends carry their range.
+From the fit S = S_min + E_min / B: the slope of log S against log B is -0.8 at B_crit / 4, where 80 % of the examples
+are of use, and -0.2 at 4 B_crit, where steps exceed S_min by 25 %. Where the residuals show that the hyperbola does not
+hold, both thresholds are read off the shape-constrained curve. Either way both ends carry a 95 % range, and where it is
+too wide, or the trials too few, no firm sentence follows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from batchlab.analysis.advice import advise
 from batchlab.analysis.critical_batch import CriticalBatchFit
+from batchlab.analysis.curve_choice import is_hyperbolic
+from batchlab.analysis.hyperbola import Hyperbola
+from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.shape_curve import ShapeCurve, ShapeRanges, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult
 
 Regime = Literal["perfect", "diminishing", "maximal"]
@@ -18,20 +29,13 @@ Regime = Literal["perfect", "diminishing", "maximal"]
 SPREAD = 4.0
 """Perfect scaling ends this factor below the critical batch size, and the maximal regime begins as far above it."""
 
-
-@dataclass(frozen=True)
-class RegimeEnd:
-    """Where a regime ends or begins, a batch size."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    """95 % range; None where it is open on that side."""
+MIN_FREEDOM = 4
+"""The shape curve's own residuals tell the noise from this many degrees of freedom on; else the hyperbola's do."""
 
 
 @dataclass(frozen=True)
 class Efficiency:
-    """The share of the examples at one batch size that the smallest would need too; 1 is perfect scaling."""
+    """The share of the examples at one batch size that are of use; 1 is perfect scaling."""
 
     value: float
     low: float | None
@@ -48,7 +52,7 @@ class Regimes:
     perfect_up_to: RegimeEnd
     maximal_from: RegimeEnd
     efficiencies: tuple[Efficiency | None, ...]
-    """Aligned with the rows; None where the goal was not met."""
+    """E_min / (B S(B)) of each row, of a shape relative to the smallest batch size; None where the goal was not met."""
 
     is_thin: bool
     """Whether the data allow no firm sentence."""
@@ -81,34 +85,96 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
     >>> goal = Goal.read("val/classification_error < 0.1")
     >>> rows = [steps_to_result(study, goal) for study in example_workload()]
     >>> regimes = find_regimes(rows, fit_critical_batch(rows))
-    >>> round(regimes.perfect_up_to.value), round(regimes.maximal_from.value), regimes.is_thin
-    (52, 828, True)
+    >>> regimes.source, regimes.is_thin, regimes.regime_of(16)
+    ('fit', True, None)
     """
     if fit is None:
         return None
-    is_thin = not fit.is_closed_form and (fit.b_crit_ci.is_open or min(row.num_trials for row in rows) < 6)
+    reached = [row for row in rows if row.steps]
+    sizes = np.array([row.batch_size for row in reached], dtype=float)
+    hyperbola = Hyperbola(fit.s_min, fit.e_min, fit.log_se, np.array(fit.residuals))
+    noise = _known_noise(reached) if fit.estimand == "confirmed" else 0.0
+    if is_hyperbolic(sizes, hyperbola, noise):
+        found = _from_fit(rows, fit)
+    else:
+        found = _from_shape(
+            rows, fit, fit_shape(sizes, np.exp(np.log(fit.steps_at(sizes)) + hyperbola.residuals)), noise
+        )
+    source, perfect, maximal, efficiencies = found
+    advice = advise(rows, perfect, maximal, fit.is_closed_form)
     return Regimes(
-        source="fit",
-        perfect_up_to=_end(fit, 1 / SPREAD),
-        maximal_from=_end(fit, SPREAD),
-        efficiencies=tuple(_efficiency(fit, row) for row in rows),
-        is_thin=is_thin,
-        advice="More trials would tell." if is_thin else None,
+        source=source,
+        perfect_up_to=perfect,
+        maximal_from=maximal,
+        efficiencies=efficiencies,
+        is_thin=advice is not None,
+        advice=advice,
         is_closed_form=fit.is_closed_form,
     )
 
 
-def _end(fit: CriticalBatchFit, factor: float) -> RegimeEnd:
-    values = (fit.b_crit, fit.b_crit_ci.low, fit.b_crit_ci.high)
-    return RegimeEnd(*(None if value is None else factor * value for value in values))
+_Found = tuple[Literal["fit", "shape"], RegimeEnd, RegimeEnd, tuple[Efficiency | None, ...]]
 
 
-def _efficiency(fit: CriticalBatchFit, row: StepsToResult) -> Efficiency | None:
-    if not row.is_reached or fit.b_crit is None:
-        return None
+def _from_fit(rows: Sequence[StepsToResult], fit: CriticalBatchFit) -> _Found:
+    def end(factor: float) -> RegimeEnd:
+        values = (fit.b_crit, fit.b_crit_ci.low, fit.b_crit_ci.high)
+        return RegimeEnd(*(None if value is None else factor * value for value in values))
 
-    def at(b_crit: float | None) -> float | None:
+    def share(b_crit: float | None, row: StepsToResult) -> float | None:
         return None if b_crit is None else b_crit / (b_crit + row.batch_size)
 
-    value = fit.b_crit / (fit.b_crit + row.batch_size)
-    return Efficiency(value, at(fit.b_crit_ci.low), at(fit.b_crit_ci.high))
+    def efficiency(row: StepsToResult) -> Efficiency | None:
+        value = share(fit.b_crit, row)
+        if value is None or not row.steps:
+            return None
+        return Efficiency(value, share(fit.b_crit_ci.low, row), share(fit.b_crit_ci.high, row))
+
+    return "fit", end(1 / SPREAD), end(SPREAD), tuple(efficiency(row) for row in rows)
+
+
+def _from_shape(rows: Sequence[StepsToResult], fit: CriticalBatchFit, curve: ShapeCurve, noise: float) -> _Found:
+    ranges = None if fit.is_closed_form else _ranges(curve, fit, noise)
+
+    def end(value: float | None, found: Interval) -> RegimeEnd:
+        return RegimeEnd(value, found.low, found.high)
+
+    shares = dict(zip(fit.batch_sizes, curve.efficiency().tolist(), strict=True))
+
+    def efficiency(row: StepsToResult) -> Efficiency | None:
+        if row.batch_size not in shares:
+            return None
+        found = ranges.efficiency(row.batch_size) if ranges else NO_INTERVAL
+        return Efficiency(shares[row.batch_size], found.low, found.high)
+
+    perfect = end(curve.end_of_perfect(), ranges.end_of_perfect() if ranges else NO_INTERVAL)
+    maximal = end(curve.start_of_maximal(), ranges.start_of_maximal() if ranges else NO_INTERVAL)
+    return "shape", perfect, maximal, tuple(efficiency(row) for row in rows)
+
+
+def _ranges(curve: ShapeCurve, fit: CriticalBatchFit, noise: float) -> ShapeRanges:
+    from scipy.special import stdtrit
+
+    # A curve with many bends goes through noise too: then the hyperbola's residuals are the cautious measure of it.
+    freedom, residuals = curve.degrees_of_freedom, curve.residuals
+    if freedom < MIN_FREEDOM:
+        freedom, residuals = len(fit.residuals) - 2, np.array(fit.residuals)
+    variance = max(float(residuals @ residuals) / freedom, noise**2)
+    allowance = float(stdtrit(freedom, 0.975)) ** 2 * variance
+    return ShapeRanges(curve.log_sizes, curve.log_curve + curve.residuals, allowance)
+
+
+def _known_noise(rows: Sequence[StepsToResult]) -> float:
+    """Return the standard deviation of the logarithm of a confirmed median, from the spread of the replicates."""
+    replicates = [_known_logs(row) for row in rows]
+    freedom = sum(len(logs) - 1 for logs in replicates if len(logs) > 1)
+    if freedom == 0:
+        return 0.0
+    variance = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in replicates if len(logs) > 1) / freedom
+    seeds = min(row.confirmed.seeds for row in rows if row.confirmed)
+    return math.sqrt(math.pi / 2 * variance / seeds)
+
+
+def _known_logs(row: StepsToResult) -> np.ndarray:
+    steps = row.confirmed.replicate_steps if row.confirmed else ()
+    return np.log([step for step in steps if step])

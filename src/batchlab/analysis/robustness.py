@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchlab.analysis.full_protocol import check_full
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
@@ -17,7 +18,7 @@ def steps_without_best(
     """Return steps to result over the first complete trials without the `num_removed` that met the goal first.
 
     Trials are removed in the order of their steps, ties in the order of their ids; a trial that never met the goal goes
-    last.
+    last. InputError for a race that ended before its budget.
 
     >>> from batchlab.analysis import example_study
     >>> goal = Goal.read("val/classification_error < 0.085")
@@ -26,6 +27,8 @@ def steps_without_best(
     """
     if num_removed < 0:
         raise InputError(f"num_removed = {num_removed} removes no trial. Use 0 or more.")
+    if num_removed > 0:
+        check_full(result, "What remains without the best trials")
     steps = first_steps(result, goal, num_trials)
     ranked = sorted(steps, key=lambda trial_id: (steps[trial_id] is None, steps[trial_id] or 0, trial_id))
     return fewest_steps(result, goal, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})

@@ -12,7 +12,8 @@ from batchlab.analysis.confirmed import ConfirmedSteps
 from batchlab.analysis.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
 from batchlab.analysis.headline import Headline, choose_headline
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.regimes import RegimeEnd, Regimes, find_regimes
+from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.regimes import Regimes, find_regimes
 from batchlab.analysis.steps_to_result import StepsToResult, steps_to_result
 from batchlab.analysis.text import count, listed
 from batchlab.analysis.tuning import TunedPoint, tuned_points

@@ -25,7 +25,7 @@ def confirm(
     """
     from batchlab.cli.curve import print_curve
     from batchlab.run.confirm import confirm_sweep
-    from batchlab.run.progress import make_display
+    from batchlab.run.displays import make_display
     from batchlab.store.lab import Lab
 
     name = Lab.open(lab).find(workload, sweep).name

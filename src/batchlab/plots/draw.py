@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib import colormaps
@@ -12,66 +13,83 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import batchlab.plots.style as style
+from batchlab.plots.along_x import draw_axis_value, draw_spans
 from batchlab.plots.axes import set_axes
-from batchlab.plots.marks import (
-    BEST_LABEL,
-    CONTOUR_LABEL,
-    GREY,
-    INTERVAL_LOOK,
-    LOOKS,
-    columns,
-    draw_contours,
-    draw_intervals,
-    draw_series,
-)
+from batchlab.plots.marks import BEST_LABEL, CONTOUR_LABEL, LOOKS, columns, draw_contours, draw_intervals, draw_series
 from batchlab.plots.panel import Kind, Panel, Point, Series
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.words import wrapped
-from batchlab.published.points import LABEL as PUBLISHED_LABEL
-
-WIDTH = 9.0
-"""Inches, as in the paper."""
 
 _COLOURS = (style.BLUE, style.VERMILION, style.GREEN, style.ORANGE, style.PURPLE, "#56B4E9")
 _MARKERS = "^v<>^v"
 _MAX_WITH_INTERVALS = 3
 """More curves than this with intervals hide each other; their bounds are in the table."""
 
+_LETTERS = 15.5
+"""Letters of a legend that an inch holds."""
+
+_SYMBOL = 7
+"""Letters that would fit in the place of an entry's symbol."""
+
 
 def draw_sheet(sheet: Sheet) -> Figure:
     """Return the figure, ready to be saved: its panels, a caption above and a legend of what they share below."""
     rows = math.ceil(len(sheet.panels) / sheet.columns)
-    height = rows * WIDTH / sheet.columns / sheet.panel_aspect + 0.9
     with style.applied():
-        figure = style.new_figure(WIDTH, height)
+        figure = style.new_figure(sheet.width, 1.0)
         figure.set_layout_engine("constrained", w_pad=0.07, h_pad=0.07)
         handles: dict[str, Line2D] = {}
         for i, panel in enumerate(sheet.panels):
             ax = figure.add_subplot(rows, sheet.columns, i + 1)
-            handles.update({str(handle.get_label()): handle for handle in draw_panel(ax, panel)})
-        caption = wrapped(sheet.heading, 150)
-        figure.suptitle(caption, x=0.01, ha="left", fontsize=8.5, parse_math=False)
-        if handles:
-            shared = [handles[label] for label in sorted(handles, key=_LEGEND_ORDER.index)]
-            figure.legend(handles=shared, loc="outside lower center", ncols=len(shared))
+            drawn = draw_panel(ax, panel, is_small=len(sheet.panels) > 1)
+            handles.update({str(handle.get_label()): handle for handle in drawn})
+        if sheet.heading:
+            caption = wrapped(sheet.heading, round(14.5 * sheet.width))
+            figure.suptitle(caption, x=0.01, ha="left", fontsize=8.5, parse_math=False)
+        legend_rows = _draw_legend(figure, sorted(handles.values(), key=_place_in_legend), sheet.width)
+        height = rows * sheet.width / sheet.columns / sheet.panel_aspect
+        figure.set_figheight(height + 0.9 + 0.18 * max(0, legend_rows - 1))
     return figure
 
 
-def draw_panel(ax: Axes, panel: Panel) -> list[Line2D]:
+def draw_panel(ax: Axes, panel: Panel, is_small: bool = True) -> list[Line2D]:
     """Draw one panel and return the entries of the legend that it shares with others."""
     title = f"({panel.name}) {panel.title}" if panel.name else panel.title
-    ax.set_title(title, fontsize=9, pad=15 if panel.contours else 6, parse_math=False)
+    pad = 30 if panel.spans else 15 if panel.contours else 6
+    ax.set_title(title, fontsize=9 if is_small else 10, pad=pad, parse_math=False)
     _draw_notes(ax, panel)
     if not panel.series:
         ax.set(xticks=[], yticks=[])
         return []
-    set_axes(ax, panel)
+    set_axes(ax, panel, is_small)
+    draw_spans(ax, panel.spans, panel.x_axis)
     handles = [*draw_contours(ax, panel), *_draw_measured(ax, panel)]
     for series in panel.series:
         if series.kind in LOOKS:
             handles += draw_series(ax, series)
+    handles += [draw_axis_value(ax, value, panel.x_axis) for value in panel.axis_values]
     _draw_counts(ax, panel)
     return handles
+
+
+def _draw_legend(figure: Figure, handles: Sequence[Line2D], width: float) -> int:
+    """Draw the entries below the panels, in one row where they fit, and return the number of rows."""
+    if not handles:
+        return 0
+    rows = _legend_rows([len(str(handle.get_label())) for handle in handles], _LETTERS * width)
+    legend = figure.legend(handles=list(handles), loc="outside lower center", ncols=math.ceil(len(handles) / rows))
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return rows
+
+
+def _legend_rows(lengths: Sequence[int], width: float) -> int:
+    """Return the fewest rows in which entries of these lengths fit, filled column by column; all in letters."""
+    for rows in range(1, len(lengths)):
+        columns = [lengths[i : i + rows] for i in range(0, len(lengths), rows)]
+        if sum(max(column) + _SYMBOL for column in columns) <= width:
+            return rows
+    return len(lengths)
 
 
 def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
@@ -81,12 +99,15 @@ def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
         colour = _ordered_colour(i, len(measured)) if panel.is_ordered else _COLOURS[i % len(_COLOURS)]
         marker = "^" if panel.is_ordered else _MARKERS[i % len(_MARKERS)]
         points = _on_axis(panel, series)
-        label = series.label if panel.legend else "best trial"
+        label = series.label if panel.legend else series.legend or series.label
         look: dict[str, Any] = {"markersize": 4.5 if panel.is_ordered else 5.5, "linewidth": 1.1, "zorder": 4}
-        handles += ax.plot(*columns(points, "x", "y"), marker=marker, color=colour, label=label, **look)
+        if points:
+            handles += ax.plot(*columns(points, "x", "y"), marker=marker, color=colour, label=label, **look)
     shared = _draw_all_intervals(ax, panel)
     if handles and panel.legend:
-        ax.legend(handles=handles, loc=panel.legend, fontsize=7, handlelength=1.6, labelspacing=0.3)
+        legend = ax.legend(handles=handles, loc=panel.legend, fontsize=7, handlelength=1.6, labelspacing=0.3)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
         return shared
     return handles + shared
 
@@ -95,11 +116,14 @@ def _draw_all_intervals(ax: Axes, panel: Panel) -> list[Line2D]:
     measured = panel.of_kind("measured")
     if len(measured) > _MAX_WITH_INTERVALS or panel.is_ordered:
         return []
-    drawn = [
-        draw_intervals(ax, _on_axis(panel, series), _COLOURS[i], shift=i - (len(measured) - 1) / 2)
-        for i, series in enumerate(measured)
-    ]
-    return [Line2D([], [], label="95 % interval", **INTERVAL_LOOK, color=GREY)] if any(drawn) else []
+    drawn: list[Line2D] = []
+    for i, series in enumerate(measured):
+        shift = i - (len(measured) - 1) / 2
+        drawn += draw_intervals(ax, _on_axis(panel, series), _COLOURS[i], series.bars, shift)
+    if len(measured) > 1:  # the bars have the colours of their curves, their names have none
+        for handle in drawn:
+            handle.set_color(style.GREY)
+    return drawn
 
 
 def _on_axis(panel: Panel, series: Series) -> list[Point]:
@@ -143,10 +167,17 @@ def _draw_notes(ax: Axes, panel: Panel) -> None:
         ax.text(0.5, 0.5, text, transform=ax.transAxes, fontsize=8, ha="center", va="center", parse_math=False)
 
 
+def _place_in_legend(handle: Line2D) -> int:
+    label = str(handle.get_label())
+    return next((i for i, start in enumerate(_LEGEND_ORDER, start=1) if label.startswith(start)), 0)
+
+
 _LEGEND_ORDER = (
-    "best trial",
-    "95 % interval",
+    "minimum",
+    "not reached",
     "perfect scaling",
+    "fit",
+    "critical batch size",
     "linear rule",
     "square-root rule",
     "goal met",
@@ -154,7 +185,9 @@ _LEGEND_ORDER = (
     "infeasible",
     BEST_LABEL,
     CONTOUR_LABEL,
-    PUBLISHED_LABEL,
+    "published",
 )
+"""How entries begin, by their place; all others, the measured curves and their intervals, stand before them."""
+
 _COUNTED: tuple[Kind, ...] = ("goal met", "goal not met", "infeasible")
 _BOX: dict[str, Any] = {"facecolor": style.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 2}

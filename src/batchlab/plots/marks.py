@@ -12,18 +12,30 @@ from matplotlib.lines import Line2D
 import batchlab.plots.style as style
 from batchlab.plots.panel import Kind, Panel, Point, Series
 
-GREY = "#767676"
 BEST_LABEL = "fewest steps to the goal"
 CONTOUR_LABEL = "constant learning rate / (1 \N{MINUS SIGN} momentum)"
+OPEN_LABEL = "interval open above"
 
-INTERVAL_LOOK: dict[str, Any] = {"alpha": 0.5, "linewidth": 1.8}
+_BAR: dict[str, Any] = {"linewidth": 2.2, "alpha": 0.9}
+_UP = 18
+"""Points that an arrow is long: how far an open interval reaches is not known."""
 
 LOOKS: dict[Kind, dict[str, Any]] = {
+    "minimum": {"color": style.BLUE, "linestyle": "none", "marker": ".", "markersize": 4.5, "zorder": 3},
+    "not reached": {
+        "color": style.INK,
+        "linestyle": "none",
+        "marker": "_",
+        "markersize": 8,
+        "markeredgewidth": 1.2,
+        "zorder": 4,
+    },
+    "fit": {"color": style.VERMILION, "linestyle": "-", "linewidth": 1.1, "zorder": 2},
     "perfect scaling": {"color": style.INK, "linestyle": "--", "linewidth": 0.9, "zorder": 2},
     "linear rule": {"color": style.INK, "linestyle": "--", "linewidth": 0.9, "zorder": 2},
     "square-root rule": {"color": style.GREEN, "linestyle": "-.", "linewidth": 1.1, "zorder": 2},
     "published": {
-        "color": GREY,
+        "color": style.GREY,
         "linestyle": "none",
         "marker": "o",
         "markersize": 7.5,
@@ -66,6 +78,14 @@ LOOKS: dict[Kind, dict[str, Any]] = {
         "markeredgewidth": 0.8,
         "zorder": 5,
     },
+    "at the edge": {
+        "color": style.BLUE,
+        "linestyle": "none",
+        "marker": "^",
+        "markersize": 5.5,
+        "markerfacecolor": style.PAPER,
+        "zorder": 5,
+    },
 }
 """How every kind of series but the measured curves is drawn."""
 
@@ -74,6 +94,9 @@ def draw_series(ax: Axes, series: Series) -> list[Line2D]:
     """Draw a series of a kind in LOOKS and return its entry of the legend; none where it has no point."""
     if not series.drawn:
         return []
+    if series.kind == "not reached":
+        for point in series.drawn:
+            draw_arrow(ax, point, style.INK)
     return ax.plot(*columns(series.drawn, "x", "y"), label=_legend(series), **LOOKS[series.kind])
 
 
@@ -86,25 +109,42 @@ def columns(points: Sequence[Point], *names: str) -> list[np.ndarray]:
     return [np.array([getattr(point, name) for point in points], dtype=float) for name in names]
 
 
-def draw_intervals(ax: Axes, points: Sequence[Point], colour: str, shift: float) -> bool:
-    """Draw the 95 % intervals of measured points and return whether there are any; one that is open ends in an arrow.
+def draw_intervals(ax: Axes, points: Sequence[Point], colour: str, label: str, shift: float) -> list[Line2D]:
+    """Draw intervals as bars and return their entries of the legend; one that is open above ends in an arrow.
 
     The bars of several curves are shifted sideways by a tenth of an octave, so that none hides another.
     """
-    bars = [point for point in points if point.low is not None and point.high is not None]
-    if bars:
-        x, low, high = columns(bars, "x", "low", "high")
-        ax.vlines(x * 2 ** (0.1 * shift), low, high, color=colour, zorder=3, **INTERVAL_LOOK)
-    for point in points:
-        if point.is_open:
-            _draw_open_bound(ax, point, colour)
-    return bool(bars)
+    bars = [point for point in points if point.low is not None]
+    if not bars:
+        return []
+    x, y, low, high = columns(bars, "x", "y", "low", "high")
+    ax.vlines(x * 2 ** (0.1 * shift), low, np.where(np.isnan(high), y, high), color=colour, zorder=3, **_BAR)
+    glyph: dict[str, Any] = {"linestyle": "none", "color": colour, "markersize": 9}
+    handles = [Line2D([], [], marker="|", markeredgewidth=_BAR["linewidth"], label=label, **glyph)]
+    is_open = [point for point in bars if point.is_open]
+    for point in is_open:
+        draw_arrow(ax, point, colour, shift)
+    if is_open:
+        handles.append(Line2D([], [], marker=r"$\uparrow$", label=OPEN_LABEL, **glyph))
+    return handles
+
+
+def draw_arrow(ax: Axes, point: Point, colour: str, shift: float = 0.0) -> None:
+    """Draw an arrow up from a point: more than that, and it is not known how much."""
+    ax.annotate(
+        "",
+        (point.x * 2 ** (0.1 * shift), point.y or 1),
+        xytext=(0, _UP),
+        textcoords="offset points",
+        arrowprops={"arrowstyle": "<-", "color": colour, "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0},
+        annotation_clip=True,
+    )
 
 
 def draw_contours(ax: Axes, panel: Panel) -> list[Line2D]:
     """Draw the lines along which x / y is one of the panel's contours, each with its value, and return their legend."""
     axis_x, axis_y = panel.x_axis, panel.y_axis
-    look: dict[str, Any] = {"color": GREY, "linewidth": 0.6, "alpha": 0.6}
+    look: dict[str, Any] = {"color": style.GREY, "linewidth": 0.6, "alpha": 0.6}
     for value in panel.contours:
         ends = [max(axis_x.low, value * axis_y.low), min(axis_x.high, value * axis_y.high)]
         if ends[0] < ends[1]:
@@ -120,22 +160,10 @@ def _label_contour(ax: Axes, value: float, end: float) -> None:
         xytext=(-2, -7),
         textcoords="offset points",
         fontsize=6,
-        color=GREY,
+        color=style.GREY,
         ha="right",
     )
 
 
-def _draw_open_bound(ax: Axes, point: Point, colour: str) -> None:
-    # Of a fixed length: how far the interval reaches is not known.
-    ax.annotate(
-        "",
-        (point.x, point.y or 1),
-        xytext=(0, 16),
-        textcoords="offset points",
-        arrowprops={"arrowstyle": "<-", "color": colour, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 2},
-        annotation_clip=True,
-    )
-
-
 def _legend(series: Series) -> str:
-    return BEST_LABEL if series.kind == "best" else series.label
+    return BEST_LABEL if series.kind == "best" else series.legend or series.label

@@ -7,7 +7,10 @@ from typing import Literal
 
 Kind = Literal[
     "measured",
+    "minimum",
+    "not reached",
     "perfect scaling",
+    "fit",
     "linear rule",
     "square-root rule",
     "published",
@@ -15,10 +18,12 @@ Kind = Literal[
     "goal not met",
     "infeasible",
     "best",
+    "at the edge",
 ]
 """What a series is, which also decides how it is drawn."""
 
 Scale = Literal["log2", "log10", "linear"]
+Ticks = Literal["powers", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Point:
 
     low: float | None = None
     high: float | None = None
-    """The 95 % interval; one bound alone means that it is open on the other side."""
+    """The interval; one bound alone means that it is open on the other side."""
 
     num_trials: int | None = None
     """Complete trials behind a measured point."""
@@ -53,6 +58,11 @@ class Series:
     """What y is, and where it matters under which goal and budget."""
 
     points: tuple[Point, ...]
+    legend: str | None = None
+    """What a legend shared by several panels calls it; its label where None."""
+
+    bars: str = ""
+    """What the bars from low to high are, for the legend."""
 
     @property
     def drawn(self) -> tuple[Point, ...]:
@@ -68,13 +78,42 @@ class Axis:
     scale: Scale
     low: float
     high: float
+    ticks: Ticks = "powers"
+    """How a logarithmic axis is written: 2 to a power, or 1,024."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of the x axis with a meaning of its own."""
+
+    labels: tuple[str, ...]
+    """Its name, from the longest form to the shortest; the first that fits is written above it."""
+
+    colour: str | None
+    """None where it is not known which of its neighbours it belongs to: it is hatched then."""
+
+    left: float
+    right: float
+
+
+@dataclass(frozen=True)
+class AxisValue:
+    """A value of x with its interval, drawn as a line up to `top` and a bar on the axis."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    """A bound that is None is open: the bar runs to that end of the axis. Without any bound there is no bar."""
+
+    top: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
     """One panel; without any series it is empty and its notes say why."""
 
-    name: str
+    name: str = ""
     """Its letter in the figure; empty where it is the only one."""
 
     title: str
@@ -92,6 +131,9 @@ class Panel:
 
     contours: tuple[float, ...] = ()
     """Values of x / y along which lines are drawn."""
+
+    spans: tuple[Span, ...] = ()
+    axis_values: tuple[AxisValue, ...] = ()
 
     def of_kind(self, kind: Kind) -> list[Series]:
         """Return the series of one kind."""

@@ -64,6 +64,7 @@ FIGURES: dict[str, Figure] = {
         needs="sweep",
         data=steps_curve_data,
         draw=steps_curve_figure,
+        takes_published=True,
     ),
     "metaparameters": Figure(
         about="The best metaparameters against batch size, beside two rules of thumb.",
@@ -76,6 +77,7 @@ FIGURES: dict[str, Figure] = {
         needs="sweeps",
         data=compare_data,
         draw=compare_figure,
+        takes_published=True,
     ),
     **{f"paper-{number}": _paper_figure(number) for number in PAPER_FIGURES},
 }

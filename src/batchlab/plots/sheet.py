@@ -18,6 +18,8 @@ class Sheet:
     """Width over height of a panel."""
 
     panels: tuple[Panel, ...]
+    width: float = 9.0
+    """Inches; those of the paper's figures."""
 
     @property
     def heading(self) -> str:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from batchlab.analysis import Bounds, StepsToResult
+from batchlab.analysis import StepsToResult
+from batchlab.analysis.headline import Headline
 from batchlab.core.goal import Goal
-from batchlab.plots.panel import Axis, Point, Series
+from batchlab.plots.answers import INTERVAL
+from batchlab.plots.panel import Axis, Point, Series, Ticks
 from batchlab.plots.scales import log_axis
+from batchlab.published.comparison import PublishedComparison
+
+BATCH_SIZE = "Batch size (examples per update)"
 
 
-def steps_series(label: str, workload: str, goal: Goal, rows: Sequence[StepsToResult]) -> Series:
-    """Return a measured curve of steps to result; batch sizes that missed the goal have no y."""
-    points = tuple(
-        steps_point(row, row.steps, (row.interval.low, row.interval.high) if row.interval else None) for row in rows
+def steps_series(
+    label: str, workload: str, goal: Goal, rows: Sequence[StepsToResult], headline: Headline = "minimum"
+) -> Series:
+    """Return a measured curve of one named answer; batch sizes that missed the goal have no y."""
+    return Series(
+        label=label,
+        kind="measured",
+        workload=workload,
+        quantity=f"steps to {goal}",
+        points=tuple(_point(row, headline) for row in rows),
+        bars=INTERVAL,
     )
-    return Series(label=label, kind="measured", workload=workload, quantity=f"steps to {goal}", points=points)
-
-
-def steps_point(row: StepsToResult, y: float | None, interval: Bounds | None) -> Point:
-    """Return the mark of a batch size: its steps, or what was made of them."""
-    low, high = interval or (None, None)
-    return Point(row.batch_size, y, low, high, row.num_trials)
 
 
 def perfect_series(anchor: Series, base: int | None = None) -> Series:
@@ -40,9 +45,54 @@ def perfect_series(anchor: Series, base: int | None = None) -> Series:
     )
 
 
-def steps_axes(series: Sequence[Series], y_label: str) -> tuple[Axis, Axis]:
+def unreached_series(workload: str, goal: Goal, rows: Iterable[StepsToResult]) -> Series | None:
+    """Return the batch sizes that missed the goal, at the steps that they trained; None where there are none."""
+    missed = [row for row in rows if not row.is_reached]
+    if not missed:
+        return None
+    return Series(
+        label="not reached: takes more steps than this",
+        kind="not reached",
+        workload=workload,
+        quantity=f"steps trained without reaching {goal}",
+        points=tuple(Point(row.batch_size, row.end_step, num_trials=row.num_trials) for row in missed),
+    )
+
+
+def measured_steps(rows: Iterable[StepsToResult], headline: Headline) -> dict[int, float]:
+    """Return a named answer by batch size, for those that have one above zero."""
+    found = {row.batch_size: row.estimate(headline).value for row in rows}
+    return {size: value for size, value in found.items() if value}
+
+
+def published_series(workload: str, goal: Goal, found: PublishedComparison) -> Series:
+    """Return published points on the scale of the measured ones."""
+    return Series(
+        label=found.label,
+        kind="published",
+        workload=workload,
+        quantity=f"steps to {goal}",
+        points=tuple(Point(size, value) for size, value in found.steps.items()),
+    )
+
+
+def steps_axes(
+    series: Sequence[Series], y_label: str, ticks: Ticks = "powers", reach: float = 8.0
+) -> tuple[Axis, Axis]:
     """Return the axes of a panel of curves: all marks are on it, and as much of guides and intervals as fits."""
-    marks = [point for one in series if one.kind in ("measured", "published") for point in one.points]
+    marks = [point for one in series if one.kind in _MARKS for point in one.points]
     guides = [point.y for one in series for point in one.points] + [point.high for point in marks]
-    x_axis = log_axis("Batch size", "log2", [point.x for point in marks])
-    return x_axis, log_axis(y_label, "log2", [point.y for point in marks], guides)
+    # Room for the arrows above what was not reached.
+    tops = [point.y * 1.5 for one in series if one.kind == "not reached" for point in one.points if point.y]
+    x_axis = log_axis(BATCH_SIZE, "log2", [point.x for point in marks], ticks=ticks)
+    y_axis = log_axis(y_label, "log2", [*(point.y for point in marks), *tops], guides, ticks=ticks, reach=reach)
+    return x_axis, y_axis
+
+
+_MARKS = ("measured", "minimum", "published", "not reached")
+
+
+def _point(row: StepsToResult, headline: Headline) -> Point:
+    estimate = row.estimate(headline)
+    low, high = (estimate.interval.low, estimate.interval.high) if estimate.interval else (None, None)
+    return Point(row.batch_size, estimate.value, low, high, row.num_trials)

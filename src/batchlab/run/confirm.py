@@ -8,7 +8,7 @@ from batchlab.analysis.summary import WorkloadSummary
 from batchlab.core.confirmation import Confirm
 from batchlab.engine.base import Trainer
 from batchlab.errors import LabError
-from batchlab.run.progress import Display
+from batchlab.run.displays import Display
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status
+from batchlab.errors import InputError
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
@@ -121,5 +123,14 @@ def test_missing_batch_sizes_and_short_training_say_so(lab):
     assert panels[1].notes == (f"{BASE} has no batch size 256 in this lab",)
     assert panels[0].notes == ("trained 1,234 of 236,726 steps",)
     assert panels[0].series
-    assert {panel.notes for panel in paper_data(9, lambda workload: None).panels} == {(f"{BASE} is not in this lab",)}
     assert len(draw_sheet(paper_data(9, part)).axes) == 12
+
+
+def test_the_outcomes_of_a_race_are_refused(lab):
+    def raced(workload):
+        return [replace(study, protocol=Protocol(kind="race", race_factor=1.5)) for study in lab[workload]]
+
+    with pytest.raises(
+        InputError, match=rf'the outcome of each point cannot be told of a race: train {BASE} with .*"full"'
+    ):
+        paper_data(9, raced)

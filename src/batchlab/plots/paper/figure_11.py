@@ -20,6 +20,7 @@ from batchlab.plots.paper.lines import (
     transformer,
 )
 from batchlab.plots.scales import linear_axis, log_axis
+from batchlab.plots.steps import BATCH_SIZE
 from batchlab.published.sizes import LM1B_SENTENCES, MNIST_IMAGES
 
 Unit = Literal["steps", "epochs"]
@@ -60,7 +61,7 @@ class BudgetsPanel:
         return Panel(
             name=name,
             title=self.title,
-            x_axis=log_axis("Batch size", "log2", [point.x for point in points]),
+            x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points]),
             y_axis=linear_axis(self.y_label, [point.y for point in points], self.y_window),
             series=tuple(series),
             notes=notes,
@@ -87,7 +88,7 @@ class BudgetsPanel:
         best = best_measurement(within, self.line.goal) if within else None
         if best is None:
             return None
-        return Point(study.batch_size, best.value, *(best.interval or (None, None)), best.num_trials)
+        return Point(study.batch_size, best.value, num_trials=best.num_trials)
 
 
 def _label(budget: float, unit: Unit) -> str:

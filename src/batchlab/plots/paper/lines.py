@@ -14,6 +14,12 @@ from batchlab.published.trials import paper_trials
 Results = Callable[[str], Sequence[StudyResult] | None]
 """Gives the studies of a workload by its name; None where the lab does not have it."""
 
+NOT_HERE = "is not in this lab"
+MINIMUM = "minimum over the trials"
+"""What the paper's curves are, for the legend."""
+
+PUBLISHED = "published (read off the picture)"
+
 
 @dataclass(frozen=True)
 class Line:
@@ -84,11 +90,17 @@ def studies_of(results: Results, workload: str, metric: str) -> list[StudyResult
     """Return the studies of a workload in ascending batch size; InputError, fit for a panel, where there are none."""
     found = results(workload)
     if not found:
-        raise InputError(f"{workload} is not in this lab")
+        raise InputError(f"{workload} {NOT_HERE}")
     measured = [study for study in found if is_measured(study.measurements, metric)]
     if not measured:
         raise InputError(f"{metric} was not measured for {workload} in this lab")
     return sorted(measured, key=lambda study: study.batch_size)
+
+
+def check_not_raced(studies: Sequence[StudyResult], what: str) -> None:
+    """Raise InputError, fit for a panel, where a race ended the trials that `what` asks about."""
+    if any(study.protocol.kind == "race" for study in studies):
+        raise InputError(f'{what} cannot be told of a race: train {studies[0].workload} with protocol = "full"')
 
 
 class LatestResults:

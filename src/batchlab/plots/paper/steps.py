@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from batchlab.analysis import StepsToResult, normalise_steps, steps_to_result
 from batchlab.analysis.text import count
 from batchlab.errors import InputError
 from batchlab.plots.panel import Panel, Point, Series
-from batchlab.plots.paper.lines import Line, Results, studies_of
-from batchlab.plots.steps import perfect_series, steps_axes, steps_point, steps_series
-from batchlab.published.points import LABEL, published_steps
+from batchlab.plots.paper.lines import MINIMUM, PUBLISHED, Line, Results, studies_of
+from batchlab.plots.steps import perfect_series, steps_axes, steps_series
+from batchlab.published.points import published_curve
 
 _Curves = list[tuple[Line, list[StepsToResult]]]
 
@@ -48,7 +48,7 @@ class StepsPanel:
         if self.perfect_of is not None:
             series += _perfect(series, self.perfect_of, base)
         if published:
-            series += [_published(line, base) for line in self.lines if _is_published(line, base)]
+            series += [one for line, _ in curves for one in _published(line, base)]
         return _panel(self, name, series, base, notes)
 
 
@@ -80,16 +80,11 @@ def _base(curves: _Curves, wanted: int) -> int | None:
 
 def _measured(line: Line, rows: Sequence[StepsToResult], base: int | None) -> Series:
     if base is None:
-        return steps_series(line.label, line.workload, line.goal, rows)
-    found = {point.batch_size: point for point in normalise_steps(rows, base)}
-    points = [
-        steps_point(row, found[row.batch_size].ratio, found[row.batch_size].interval)
-        if row.batch_size in found
-        else steps_point(row, None, None)
-        for row in rows
-    ]
+        return replace(steps_series(line.label, line.workload, line.goal, rows), legend=MINIMUM)
+    ratios = {point.batch_size: point.ratio for point in normalise_steps(rows, base)}
+    points = tuple(Point(row.batch_size, ratios.get(row.batch_size), num_trials=row.num_trials) for row in rows)
     return Series(
-        label=line.label, kind="measured", workload=line.workload, quantity=_relative(line, base), points=tuple(points)
+        label=line.label, kind="measured", workload=line.workload, quantity=_relative(line, base), points=points
     )
 
 
@@ -99,21 +94,15 @@ def _perfect(measured: Sequence[Series], label: str, base: int | None) -> list[S
     return [perfect_series(anchor, base) for anchor in anchors]
 
 
-def _is_published(line: Line, base: int | None) -> bool:
-    steps = published_steps(line.workload, line.goal)
-    return bool(steps) and (base is None or base in steps)
-
-
-def _published(line: Line, base: int | None) -> Series:
-    steps = published_steps(line.workload, line.goal)
-    unit = 1.0 if base is None else steps[base]
-    return Series(
-        label=LABEL,
-        kind="published",
-        workload=line.workload,
-        quantity=f"steps to {line.goal}" if base is None else _relative(line, base),
-        points=tuple(Point(size, value / unit) for size, value in steps.items()),
-    )
+def _published(line: Line, base: int | None) -> list[Series]:
+    """Return the published points of a curve; none where they are not known on its scale."""
+    curve = published_curve(line.workload, line.goal)
+    if curve is None or (base is None and curve.relative_to is not None) or base not in (None, *curve.steps):
+        return []
+    unit = 1.0 if base is None else curve.steps[base]
+    points = tuple(Point(size, value / unit) for size, value in curve.steps.items())
+    quantity = f"steps to {line.goal}" if base is None else _relative(line, base)
+    return [Series(label=PUBLISHED, kind="published", workload=line.workload, quantity=quantity, points=points)]
 
 
 def _relative(line: Line, base: int) -> str:
@@ -122,7 +111,7 @@ def _relative(line: Line, base: int) -> str:
 
 def _panel(spec: StepsPanel, name: str, series: Sequence[Series], base: int | None, notes: Sequence[str]) -> Panel:
     relative_to = base or spec.normalise_at
-    label = "Steps" if relative_to is None else f"Steps / (steps at B = {count(relative_to)})"
+    label = "Steps to the goal" if relative_to is None else f"Steps / (steps at B = {count(relative_to)})"
     x_axis, y_axis = steps_axes(series, label)
     return Panel(
         name=name,

@@ -1,0 +1,345 @@
+"""How often each interval holds the truth, on made studies: coverage, width and error of everything that is claimed.
+
+    python benchmarks/coverage.py [--studies 2000] [--json FILE.json]
+
+A made study draws, for each batch size, the steps of n trials: the steps of the true curve times exp(excess), where
+the excess is the search's, |z| times its spread (no point beats the best one; `two-sided` rows use z itself, log-normal
+noise). Steps are read on an evaluation grid and the race ends at its factor times the fewest, as in a lab. What is
+asked is asked of the package's own functions. The true critical batch size is 150.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from batchlab.analysis import (
+    ConfirmedSteps,
+    Interval,
+    StepsToResult,
+    best_of,
+    confirmed_steps,
+    find_regimes,
+    fit_critical_batch,
+    fit_hyperbola,
+    fit_shape,
+)
+from batchlab.core.confirmation import Confirmation, Replicate
+from batchlab.core.goal import Goal
+from batchlab.core.measurement import Curve, Measurements
+from batchlab.core.protocol import Protocol
+from batchlab.core.result import StudyResult
+from batchlab.core.space import SearchSpace
+from batchlab.core.trial import Status, Trial
+
+B_CRIT = 150.0
+S_MIN = 1000.0
+SEARCH = 0.6
+"""Spread of the excess of one trial over the best point, in log steps."""
+
+SEED_NOISE = 0.15
+"""Spread of one configuration over seeds, in log steps."""
+
+GOAL = Goal.read("val/loss < 1")
+FIVE = (16, 64, 256, 1024, 4096)
+TWELVE = tuple(2**k for k in range(1, 13))
+THIRTEEN = tuple(2**k for k in range(13))
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the studies of one row are made."""
+
+    name: str
+    batch_sizes: tuple[int, ...]
+    num_trials: int
+    race_factor: float
+    growth: float
+    spread: float = SEARCH
+    harder: float = 0.0
+    """By how much more the excess spreads at the largest batch size than at the smallest."""
+
+    is_two_sided: bool = False
+    censored_from: int | None = None
+    """Batch sizes from here on have a budget that half of the studies spend in vain."""
+
+    is_confirmed: bool = False
+
+
+DESIGNS = (
+    Design("5 sizes, n = 2, race 1.2, growth 1.1", FIVE, 2, 1.2, 1.1),
+    Design("5 sizes, n = 3, race 1.2, growth 1.1", FIVE, 3, 1.2, 1.1),
+    Design("the same, n = 2, search harder at large B", FIVE, 2, 1.2, 1.1, harder=1.0),
+    Design("the same, n = 3, search harder at large B", FIVE, 3, 1.2, 1.1, harder=1.0),
+    Design("5 sizes, n = 16, race 1.5, growth 1.05", FIVE, 16, 1.5, 1.05),
+    Design("5 sizes, n = 16, race 1.0, growth 1.05", FIVE, 16, 1.0, 1.05),
+    Design("12 sizes, n = 32, race 1.5, growth 1.05", TWELVE, 32, 1.5, 1.05),
+    Design("12 sizes, n = 100, race 1.5, growth 1.05", TWELVE, 100, 1.5, 1.05),
+    Design("two-sided: 5 sizes, n = 3, race 1.2, growth 1.1", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True),
+    Design("two-sided: 5 sizes, n = 16, race 1.5, growth 1.05", FIVE, 16, 1.5, 1.05, 0.3, is_two_sided=True),
+    Design("two-sided: 12 sizes, n = 32, race 1.5, growth 1.05", TWELVE, 32, 1.5, 1.05, 0.3, is_two_sided=True),
+    Design("censored: n = 3, half unreached at the two largest", FIVE, 3, 1.2, 1.1, censored_from=1024),
+    Design("censored, two-sided: the same", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True, censored_from=1024),
+    Design("confirmed: 5 sizes, n = 12, 6 seeds", FIVE, 12, 1.5, 1.03, is_confirmed=True),
+    Design("confirmed: 12 sizes, n = 32, 6 seeds", TWELVE, 32, 1.5, 1.03, is_confirmed=True),
+)
+
+
+class Grid:
+    """The steps at which trials are evaluated."""
+
+    def __init__(self, growth: float) -> None:
+        steps = [1]
+        while steps[-1] < 1e9:
+            steps.append(max(steps[-1] + 1, math.ceil(steps[-1] * growth)))
+        self.steps = np.array(steps)
+
+    def read(self, steps: np.ndarray) -> np.ndarray:
+        """Return the first evaluated steps at or after these."""
+        return np.asarray(self.steps[np.searchsorted(self.steps, steps)])
+
+
+def true_steps(batch_size: float) -> float:
+    return S_MIN * (1 + B_CRIT / batch_size)
+
+
+def excess(rng: np.random.Generator, design: Design, batch_size: int, shape: int | tuple[int, ...]) -> np.ndarray:
+    place = math.log(batch_size / design.batch_sizes[0]) / math.log(design.batch_sizes[-1] / design.batch_sizes[0])
+    z = rng.standard_normal(shape)
+    return np.asarray(design.spread * (1 + design.harder * place) * (z if design.is_two_sided else np.abs(z)))
+
+
+def make_rows(rng: np.random.Generator, design: Design, grid: Grid) -> list[StepsToResult]:
+    return [make_row(rng, design, grid, batch_size) for batch_size in design.batch_sizes]
+
+
+def make_row(rng: np.random.Generator, design: Design, grid: Grid, batch_size: int) -> StepsToResult:
+    excesses = np.sort(excess(rng, design, batch_size, design.num_trials))
+    steps = grid.read(true_steps(batch_size) * np.exp(excesses))
+    budget = int(1e9)
+    if design.censored_from is not None and batch_size >= design.censored_from:
+        budget = int(true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
+    end = min(budget, int(grid.read(np.array(design.race_factor * steps[0]))))
+    row = plain_row(batch_size, [int(step) for step in steps if step <= end], design.num_trials, end)
+    return replace(row, confirmed=confirm(rng, row, excesses[0])) if design.is_confirmed else row
+
+
+def plain_row(batch_size: int, reached: Sequence[int], num_trials: int, end: int) -> StepsToResult:
+    trial = Trial.model_construct(trial_id=0, status=Status.COMPLETE, metaparameters={}, last_step=end, round=1)
+    return StepsToResult(
+        batch_size=batch_size,
+        steps=reached[0] if reached else None,
+        trial=trial if reached else None,
+        at_boundary=(),
+        num_trials=num_trials,
+        reached_steps=tuple(reached),
+        end_step=end,
+        complete=num_trials,
+        infeasible=0,
+        incomplete=0,
+        protocol=Protocol.model_construct(kind="race", race_factor=1.5, max_steps=int(1e9)),
+    )
+
+
+def median_minimum(design: Design, batch_size: int) -> float:
+    """Return the median of the smallest excess."""
+    p = 1 - 2 ** (-1 / design.num_trials)
+    place = math.log(batch_size / design.batch_sizes[0]) / math.log(design.batch_sizes[-1] / design.batch_sizes[0])
+    z = statistics.NormalDist().inv_cdf(p if design.is_two_sided else (1 + p) / 2)
+    return design.spread * (1 + design.harder * place) * z
+
+
+def confirm(rng: np.random.Generator, row: StepsToResult, best_excess: float) -> ConfirmedSteps | None:
+    """Confirm the winner: its configuration lies above the best one by its excess, seeds scatter about that."""
+    median = true_steps(row.batch_size) * math.exp(best_excess)
+    steps = [math.ceil(step) for step in median * np.exp(SEED_NOISE * rng.standard_normal(6))]
+    return confirmed_steps(confirmed_study({0: steps}, 6), GOAL)
+
+
+def confirmed_study(steps: dict[int, list[int]], seeds: int) -> StudyResult:
+    replicates = [
+        Replicate.model_construct(trial_id=trial_id, replicate=k, goal_step=step, last_step=step)
+        for trial_id, found in steps.items()
+        for k, step in enumerate(found, 1)
+    ]
+    made = Confirmation.model_construct(
+        goal=GOAL, seeds=seeds, trial_ids=tuple(steps), end_step=int(1e9), replicates=tuple(replicates)
+    )
+    trials = [
+        Trial.model_construct(trial_id=trial_id, status=Status.COMPLETE, metaparameters={}, last_step=0)
+        for trial_id in steps
+    ]
+    rows = Measurements.of([Curve(0, np.array([0]), {"val/loss": np.array([3.0])})])
+    return StudyResult("a/b/c", 1, tuple(trials), rows, SearchSpace({}), 0, Protocol(kind="full"), made)
+
+
+def holds(interval: Interval, truth: float) -> bool:
+    return (interval.low is None or interval.low <= truth) and (interval.high is None or truth <= interval.high)
+
+
+def width(interval: Interval) -> float:
+    if interval.low is None or interval.high is None:
+        return math.inf
+    return math.log(interval.high / interval.low)
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Return the median, or None where it is infinite."""
+    found = float(np.median(values))
+    return found if math.isfinite(found) else None
+
+
+# What is measured: a list of plain rows each.
+
+
+def measure_best_of(studies: int) -> list[dict[str, Any]]:
+    return [_best_of_row(n, studies) for n in (6, 8, 12, 16, 24, 32, 50, 64, 100)]
+
+
+def _best_of_row(num_trials: int, studies: int) -> dict[str, Any]:
+    rng = np.random.default_rng(num_trials)
+    excesses = np.sort(SEARCH * np.abs(rng.standard_normal((studies, num_trials))), axis=1)
+    answers = [best_of([round(1e9 * math.exp(e)) for e in row], num_trials) for row in excesses]
+    found = [answer for answer in answers if answer is not None]
+    m = found[0].m
+    truth = 1e9 * math.exp(SEARCH * statistics.NormalDist().inv_cdf(1 - 2 ** (-1 / m) / 2))
+    return {
+        "n": num_trials,
+        "m": m,
+        "coverage": float(np.mean([holds(answer.interval, truth) for answer in found])),
+        "width": median([width(answer.interval) for answer in found]),
+        "bias": float(np.median([answer.steps or math.inf for answer in found])) / truth - 1,
+    }
+
+
+def measure_confirmed(studies: int) -> list[dict[str, Any]]:
+    return [_confirmed_row(seeds, points, studies) for seeds in (6, 5) for points in (1, 3)]
+
+
+def _confirmed_row(seeds: int, points: int, studies: int) -> dict[str, Any]:
+    """Points of equal medians are the worst case: the choice among them is all luck."""
+    rng = np.random.default_rng(seeds)
+    truth, intervals = 1e6, []
+    for draws in np.exp(SEED_NOISE * rng.standard_normal((studies, points, seeds))):
+        steps = {point: [round(truth * factor) for factor in found] for point, found in enumerate(draws)}
+        answer = confirmed_steps(confirmed_study(steps, seeds), GOAL)
+        assert answer is not None
+        known = [step for step in answer.replicate_steps if step is not None]
+        intervals.append(Interval(min(known), max(known)))  # of five seeds the package gives none
+    return {
+        "seeds": seeds,
+        "points": points,
+        "coverage": float(np.mean([holds(interval, truth) for interval in intervals])),
+        "width": median([width(interval) for interval in intervals]),
+    }
+
+
+def measure_critical_batch(studies: int, designs: Sequence[Design] = DESIGNS) -> list[dict[str, Any]]:
+    return [_critical_row(design, studies) for design in designs]
+
+
+def _critical_row(design: Design, studies: int) -> dict[str, Any]:
+    rng, grid = np.random.default_rng(0), Grid(design.growth)
+    fits = [fit for _ in range(studies) if (fit := fit_critical_batch(make_rows(rng, design, grid)))]
+    values = [fit.e_min / fit.s_min for fit in fits]
+    return {
+        "design": design.name,
+        "studies": len(fits),
+        "coverage": float(np.mean([holds(fit.b_crit_ci, B_CRIT) for fit in fits])),
+        "width": median([width(fit.b_crit_ci) for fit in fits]),
+        "open": float(np.mean([fit.b_crit_ci.is_open for fit in fits])),
+        "bias": float(np.median(values)) / B_CRIT - 1,
+    }
+
+
+TRUTHS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "hyperbola": lambda sizes: 1 + B_CRIT / sizes,
+    "knee": lambda sizes: np.maximum(1, B_CRIT / sizes),
+    "soft": lambda sizes: 1 + (B_CRIT / sizes) ** 0.7,
+}
+
+
+def true_ends(curve: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
+    """Return where efficiency falls to 0.8 and where steps exceed the fewest by 25 %, within the batch sizes."""
+    sizes = np.exp(np.linspace(0, math.log(THIRTEEN[-1]), 100_001))
+    steps = curve(sizes)
+    perfect = sizes[np.searchsorted(sizes * steps, sizes[0] * steps[0] / 0.8)]
+    return float(perfect), float(sizes[np.argmax(steps <= 1.25 * steps[-1])])
+
+
+def measure_regimes(studies: int, noise: float = SEED_NOISE) -> list[dict[str, Any]]:
+    return [_regimes_row(name, studies, noise) for name in TRUTHS]
+
+
+def _regimes_row(name: str, studies: int, noise: float) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    sizes = np.array(THIRTEEN, dtype=float)
+    ends = true_ends(TRUTHS[name])
+    errors: dict[str, list[list[float]]] = {"fit": [], "shape": [], "rule": []}
+    shapes, covered = 0, []
+    for _ in range(studies):
+        steps = np.round(1e6 * TRUTHS[name](sizes) * np.exp(noise * rng.standard_normal(len(sizes)))).astype(int)
+        rows = [plain_row(size, [int(step)] * 8, 8, int(1e9)) for size, step in zip(THIRTEEN, steps, strict=True)]
+        regimes = find_regimes(rows, fit_critical_batch(rows))
+        assert regimes is not None
+        b_crit, shape = fit_hyperbola(sizes, steps).b_crit, fit_shape(sizes, steps)
+        errors["fit"].append(octaves((b_crit / 4, 4 * b_crit), ends))
+        errors["shape"].append(octaves((shape.end_of_perfect(), shape.start_of_maximal()), ends))
+        found = (regimes.perfect_up_to, regimes.maximal_from)
+        errors["rule"].append(octaves([end.value for end in found], ends))
+        shapes += regimes.source == "shape"
+        # The fit speaks of the whole hyperbola, the shape of what the batch sizes show of it.
+        truths = (B_CRIT / 4, 4 * B_CRIT) if name == "hyperbola" and regimes.source == "fit" else ends
+        covered.append([holds(Interval(end.low, end.high), truth) for end, truth in zip(found, truths, strict=True)])
+    roots = {key: np.sqrt(np.mean(np.square(value), axis=0)).tolist() for key, value in errors.items()}
+    return {"truth": name, **roots, "shape_chosen": shapes / studies, "coverage": np.mean(covered, axis=0).tolist()}
+
+
+def octaves(found: Sequence[float | None], ends: tuple[float, float]) -> list[float]:
+    """Return the errors in doublings; an end that was not seen is taken at the batch size farthest that way."""
+    unseen = (THIRTEEN[-1], THIRTEEN[0])
+    pairs = zip(found, unseen, ends, strict=True)
+    return [math.log2((value or nothing) / truth) for value, nothing, truth in pairs]
+
+
+def tabulate(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a Markdown table."""
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *[[_cell(value) for value in row.values()] for row in rows]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_cell(one) for one in value)
+    return f"{value:.3f}" if isinstance(value, float) else "open" if value is None else str(value)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=2000, help="made studies for each row")
+    parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    options = parser.parse_args()
+    parts: dict[str, Callable[[], list[dict[str, Any]]]] = {
+        "best of m": lambda: measure_best_of(options.studies),
+        "confirmed": lambda: measure_confirmed(options.studies),
+        "critical batch size": lambda: measure_critical_batch(options.studies),
+        "regimes": lambda: measure_regimes(max(200, options.studies // 10)),
+    }
+    found = {}
+    for name, measure in parts.items():
+        found[name] = measure()
+        print(f"\n## {name}\n\n{tabulate(found[name])}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps({"studies": options.studies, **found}, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
