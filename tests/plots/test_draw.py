@@ -25,7 +25,7 @@ def make_panel(*series: Series, **fields) -> Panel:
 
 def drawn(panel: Panel):
     """Return the axes of a drawn panel and the legend's words."""
-    ax = style.new_figure(4, 3).add_subplot()
+    ax = style.new_figure(6.4, 4).add_subplot()
     return ax, [handle.get_label() for handle in draw_panel(ax, panel)]
 
 

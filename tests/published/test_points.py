@@ -7,7 +7,7 @@ import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.plots.paper.lines import MAIN_LINES
-from batchlab.published.points import published_curve, published_curves, published_points
+from batchlab.published.points import published_curve, published_curves, published_points, published_steps
 
 FC = "mnist/fc_256_256_256/sgd"
 FC_GOAL = Goal.read("val/classification_error < 0.03")
@@ -78,3 +78,11 @@ def test_another_goal_or_workload_has_no_published_curve():
 
     assert published_curve(line.workload, Goal.read("val/classification_error < 0.02")) is None
     assert published_curve("digits/fc_128/sgd", line.goal) is None
+
+
+def test_steps_are_those_that_were_published_as_such():
+    line = MAIN_LINES["Simple CNN on MNIST"]
+
+    assert 66910 == published_steps(line.workload, line.goal)[1]
+    assert {} == published_steps(FC, FC_GOAL)
+    assert {} == published_steps("digits/fc_128/sgd", line.goal)

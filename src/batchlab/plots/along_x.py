@@ -12,19 +12,23 @@ from matplotlib.lines import Line2D
 import batchlab.plots.style as style
 from batchlab.plots.panel import Axis, AxisValue, Span
 
-_LETTERS = 86
-"""Letters that fit above an axis."""
+_LETTERS = 13.4
+"""Letters above an axis that an inch of the figure holds."""
 
 
 def draw_spans(ax: Axes, spans: Sequence[Span], axis: Axis) -> None:
     """Shade the parts of the axis, each under its name; hatch those whose place is not known."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    width = figure.get_figwidth()
     for span in spans:
         if span.colour is None:
             hatch: dict[str, Any] = {"facecolor": "none", "edgecolor": style.HATCH, "hatch": "///"}
             ax.axvspan(span.left, span.right, linewidth=0, zorder=0, **hatch)
         else:
             ax.axvspan(span.left, span.right, color=span.colour, alpha=0.14, linewidth=0, zorder=0)
-        _name_span(ax, span, _LETTERS * math.log(span.right / span.left) / math.log(axis.high / axis.low))
+        share = math.log(span.right / span.left) / math.log(axis.high / axis.low)
+        _name_span(ax, span, _LETTERS * width * share)
 
 
 def draw_axis_value(ax: Axes, value: AxisValue, axis: Axis) -> Line2D:

@@ -79,6 +79,17 @@ def published_curve(workload: str, goal: Goal) -> PublishedCurve | None:
     return next((curve for curve in published_curves() if (curve.workload, curve.goal) == (workload, goal)), None)
 
 
+def published_steps(workload: str, goal: Goal) -> dict[int, float]:
+    """Return the published steps by batch size; empty where they are not known, or only relative to each other.
+
+    >>> goal = Goal.read("val/classification_error < 0.03")
+    >>> published_steps("mnist/fc_256_256_256/sgd", goal)
+    {}
+    """
+    curve = published_curve(workload, goal)
+    return curve.steps if curve and curve.relative_to is None else {}
+
+
 def published_points(workload: str) -> list[PublishedPoint]:
     """Return the published points of a workload, to the goal that the paper sets it; none for any other workload.
 
