@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from importlib import resources
 from importlib.metadata import version
 
 import pytest
@@ -107,3 +108,7 @@ def test_every_error_can_be_caught_as_ours_and_has_an_exit_code(error):
 def test_errors_are_what_one_would_catch(error, builtin, exit_code):
     assert issubclass(error, builtin)
     assert error.exit_code == exit_code
+
+
+def test_type_checkers_are_told_that_the_package_has_types():
+    assert (resources.files("batchlab") / "py.typed").is_file()

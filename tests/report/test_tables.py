@@ -18,6 +18,7 @@ from batchlab.report.tables import (
     format_tuned,
     format_value,
     headline_name,
+    parts_of,
     published_beside,
     steps_table,
     text_of,
@@ -216,6 +217,14 @@ def test_at_80_columns_all_answers_stand_in_one_block(make_summary):
     first = text_of(steps_table(make_summary(unreached=(1,), seeds=6)), 80).splitlines()[0]
 
     assert first.split("  ")[-1] == "Regime"
+
+
+def test_a_page_shows_the_table_in_parts_that_open_with_the_batch_size(make_summary):
+    parts = parts_of(steps_table(make_summary(sizes=(1, 4), stuck=1)))
+
+    assert [part.header[0] for part in parts] == ["Batch size"] * 3
+    assert [part.header[-1] for part in parts] == ["Minimum", "Stuck", "Best metaparameters"]
+    assert [list(part.numbers)[-1] for part in parts] == [3, 4, 0]
 
 
 def test_tables_do_not_bring_in_drawing():

@@ -31,7 +31,16 @@ def test_what_does_not_fit_beside_goes_below_with_its_batch_size():
     ]
 
 
-def test_a_text_wider_than_the_line_goes_on_below_itself_between_words():
+def test_a_text_wider_than_the_line_goes_on_below_itself_after_a_comma():
+    assert text_table(HEADER, ROWS, width=60).splitlines()[4:] == [
+        "Batch size  Best metaparameters",
+        "         1  learning_rate 0.0295 (0.01 to 0.04),",
+        "            momentum 0.99",
+        "     1,024",
+    ]
+
+
+def test_a_part_wider_than_the_line_is_broken_between_words():
     assert text_table(HEADER, ROWS, width=40).splitlines()[4:] == [
         "Batch size  Best metaparameters",
         "         1  learning_rate 0.0295 (0.01",

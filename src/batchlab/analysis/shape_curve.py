@@ -117,7 +117,7 @@ class ShapeRanges:
 
     def _row(self, x: float) -> np.ndarray:
         """Return the coefficients of the p_j in log S at `x`, less a."""
-        return -(np.minimum(x, self._bends) - self.log_sizes[0])
+        return np.asarray(self.log_sizes[0] - np.minimum(x, self._bends))
 
     @cached_property
     def _bends(self) -> np.ndarray:

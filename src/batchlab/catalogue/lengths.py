@@ -54,4 +54,4 @@ def _rounded(steps: float) -> int:
     13000
     """
     unit = 10 ** (math.floor(math.log10(steps)) - _DIGITS + 1)
-    return math.ceil(steps / unit) * unit
+    return int(math.ceil(steps / unit) * unit)

@@ -18,9 +18,23 @@ if TYPE_CHECKING:
     from batchlab.core.goal import Goal
     from batchlab.store.lab import Lab, SweepResults
 
+
+def _checked_folder(folder: Path | None) -> Path | None:
+    """Return the data folder; DataError where it, or the one that the variable names, is none, used or not."""
+    from batchlab.data.files import check_data_folders
+
+    check_data_folders(folder)
+    return folder
+
+
 LabOption = Annotated[Path, typer.Option("--lab", help="The lab's folder.")]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Where dataset files lie; else $BATCHLAB_DATA, else they are fetched.")
+    Path | None,
+    typer.Option(
+        "--data",
+        help="Where dataset files lie; else $BATCHLAB_DATA, else they are fetched.",
+        callback=_checked_folder,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 WorkloadArgument = Annotated[

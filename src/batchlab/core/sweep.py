@@ -181,6 +181,16 @@ class Sweep(Value):
         )
 
 
+def spec_key(name: str) -> str | None:
+    """Return where in a spec a value of this name stands, or None where there is no such value.
+
+    >>> spec_key("trials"), spec_key("pack_size"), spec_key("seed"), spec_key("colour")
+    ('sweep.trials', 'engine.pack_size', 'seed', None)
+    """
+    tables = {"sweep.": SearchPlan.model_fields, "engine.": Engine.model_fields, "": ("name", "seed")}
+    return next((f"{table}{name}" for table, names in tables.items() if name in names), None)
+
+
 def differences(old: dict[str, Any], new: dict[str, Any], place: str = "") -> list[str]:
     """Return one line for each value that differs between two resolved specs.
 

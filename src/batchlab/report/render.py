@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from batchlab.report.blocks import Block
 
@@ -27,9 +28,27 @@ def render_blocks(blocks: Sequence[Block]) -> Markup:
     return Markup("".join(render(f"blocks/{block.template}.html", block=block) for block in blocks))
 
 
+def with_code(text: str) -> Markup:
+    """Return a sentence with what stands between backticks set as code.
+
+    >>> with_code("Run `batchlab run a<b`.")
+    Markup('Run <code>batchlab run a&lt;b</code>.')
+    """
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
+
+
+def breakable(name: str) -> Markup:
+    """Return the name of a workload that may be broken after its strokes.
+
+    >>> breakable("digits/fc_128/sgd")
+    Markup('digits/<wbr>fc_128/<wbr>sgd')
+    """
+    return Markup("/<wbr>").join(name.split("/"))
+
+
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("batchlab.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -37,3 +56,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters.update(with_code=with_code, breakable=breakable)
+    return environment

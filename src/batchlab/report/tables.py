@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from batchlab.analysis import StepsToResult, TunedPoint, WorkloadSummary
 from batchlab.analysis.regimes import Efficiency
@@ -109,6 +110,22 @@ def _tuning_columns(summary: WorkloadSummary) -> list[_Column]:
         _Column("At the edge", [", ".join(point.at_boundary) if point else "" for point in points], is_number=False),
         _Column("Best metaparameters", [format_tuned(p) if p else "" for p in points], is_number=False, is_new=True),
     ]
+
+
+def parts_of(table: Table) -> list[Table]:
+    """Return a table in parts, cut where something new begins; each opens with the first column."""
+    starts = [1, *table.groups, len(table.header)]
+    return [_part(table, [0, *range(start, end)]) for start, end in pairwise(starts) if start < end]
+
+
+def _part(table: Table, columns: Sequence[int]) -> Table:
+    return replace(
+        table,
+        header=[table.header[column] for column in columns],
+        rows=[[row[column] for column in columns] for row in table.rows],
+        numbers=[place for place, column in enumerate(columns) if column in table.numbers],
+        groups=(),
+    )
 
 
 def text_of(table: Table, width: int | None = None) -> str:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 
 _GAP = "  "
+_KEPT = "\N{NO-BREAK SPACE}"
 
 
 def text_table(
@@ -87,7 +88,10 @@ def _aligned(cell: str, width: int, is_left: bool) -> str:
 
 
 def _wrapped(cell: str, width: int) -> list[str]:
-    """Return a text in lines of that width, broken between words; a longer word stays whole."""
+    """Return a text in lines of that width, broken after commas, else between words; a longer word stays whole."""
     if len(cell) <= width:
         return [cell]
-    return textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) or [""]
+    parts = cell.split(", ")
+    kept = ", ".join(part.replace(" ", _KEPT) if len(part) < width else part for part in parts)
+    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return [line.replace(_KEPT, " ") for line in lines]

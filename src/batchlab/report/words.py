@@ -8,7 +8,7 @@ from typing import Any
 from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
 from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.regimes import RegimeEnd
+from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.report.tables import format_interval, format_share, format_steps, span
 

@@ -41,7 +41,7 @@ def check_trainer(trainer: Trainer, study: Study) -> None:
     drawn = draw_points(study)[:NUM_POINTS]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
     with closing(LocalExecutor(trainer, [], num_workers=1)) as executor:
-        executor.submit(None, CheckTask(study, points))
+        executor.submit("check", CheckTask(study, points))
         for event in executor.events(timeout=None):
             if isinstance(event, Failed):
                 raise event.error

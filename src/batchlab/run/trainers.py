@@ -14,7 +14,7 @@ from batchlab.spec.check import check_sweep
 def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     """Return the trainer of a sweep, once that is checked; a network's dataset is read, or fetched, here."""
     check_sweep(sweep)
-    if quadratic.is_quadratic(sweep.workload):
+    if sweep.workload.is_closed_form:
         return quadratic.QuadraticTrainer()
     from batchlab.engine.torch_trainer import TorchTrainer
 

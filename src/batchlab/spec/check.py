@@ -6,7 +6,7 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.data import registry as data
 from batchlab.engine.check import check_network
-from batchlab.engine.quadratic import QuadraticTrainer, is_quadratic
+from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import SpecError, unknown_name
 from batchlab.search.samplers import draw_points
 
@@ -24,7 +24,7 @@ def check_sweep(sweep: Sweep) -> None:
     """
     for study in reversed(sweep.studies()):  # of several batches that are too large, the largest is named
         _check_splits(study)
-        if is_quadratic(study.workload):
+        if study.workload.is_closed_form:
             QuadraticTrainer().check(study)
         else:
             check_network(study, data.facts(study.workload.dataset))

@@ -120,7 +120,7 @@ class StudyRecord(Value):
             race_factor=study.race_factor,
             max_steps=study.max_steps,
             is_grid=study.sampler == "grid",
-            is_closed_form=study.workload.dataset.name == "nqm",
+            is_closed_form=study.workload.is_closed_form,
         )
 
     @property

@@ -6,7 +6,7 @@ from batchlab.plots import metaparameters_data, metaparameters_figure
 from batchlab.report.blocks import Paragraph, Picture, Section
 from batchlab.report.findings import Findings
 from batchlab.report.pictures import make_picture
-from batchlab.report.tables import steps_table
+from batchlab.report.tables import parts_of, steps_table
 
 _CAPTION = (
     "The best metaparameters, and bars over those of the trials that came close. The rules start from the value "
@@ -15,11 +15,11 @@ _CAPTION = (
 
 
 def steps_section(findings: Findings, anchor: str) -> Section:
-    """Return the table of steps, and the figure of the best metaparameters where there are any to draw."""
+    """Return the tables of steps, of trials and of best metaparameters, which are drawn too where there are any."""
     summary = findings.summary
-    table = steps_table(summary, findings.published)
+    answers, *others = parts_of(steps_table(summary, findings.published))
     compared = (Paragraph(findings.published.sentence),) if findings.published else ()
-    return Section("Steps to the goal", (table, *compared, *_tuning(findings, anchor)))
+    return Section("Steps to the goal", (answers, *compared, *others, *_tuning(findings, anchor)))
 
 
 def _tuning(findings: Findings, anchor: str) -> tuple[Picture, ...]:
