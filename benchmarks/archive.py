@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from batchlab.store.inventory import paper_goal
+from batchlab.published.goals import paper_goal
 
 NUM_TRIALS = 100
 MAX_STEPS = 20_000

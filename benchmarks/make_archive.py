@@ -30,7 +30,7 @@ from scipy.stats import qmc
 
 from batchlab.core.space import Range, SearchSpace, Values
 from batchlab.core.trial import Status
-from batchlab.store.inventory import InventoryStudy, inventory
+from batchlab.published.inventory import InventoryStudy, inventory
 
 FOLDER = "batch_science"
 TAR_NAME = "batch_science_data.tar"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from batchlab import plots
 from batchlab.analysis.summary import WorkloadSummary, curve_json
-from batchlab.cli.options import summarise_sweep
 from batchlab.files import write_json
 from batchlab.report import words
-from batchlab.report.tables import STEPS_HEADER, steps_table
+from batchlab.report.answers import summarise_sweep
+from batchlab.report.tables import published_beside, steps_table
 from batchlab.store.lab import Lab
 from batchlab.store.query import connect
 
@@ -47,15 +47,18 @@ def write_tables(lab: Path, sweep: str, folder: Path) -> None:
 
 
 def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
-    steps, best = plots.steps_curve_data(summary), plots.metaparameters_data(summary)
+    steps, best = plots.steps_curve_data(summary, published=True), plots.metaparameters_data(summary)
     plots.save(plots.steps_curve_figure(steps), steps, stem.with_name(f"{stem.name}-steps-to-result"))
     plots.save(plots.metaparameters_figure(best), best, stem.with_name(f"{stem.name}-metaparameters"))
 
 
 def print_facts(lab: Path, sweep: str, summary: WorkloadSummary) -> None:
-    for cells in (STEPS_HEADER, ["---"] * len(STEPS_HEADER), *steps_table(summary)):
+    published = published_beside(summary)
+    table = steps_table(summary, published)
+    for cells in (table.header, ["---"] * len(table.header), *table.rows):
         print(f"| {' | '.join(cells)} |")
-    print(f"\n{words.answer(summary)}\n")
+    for sentence in (words.answer(summary), published and published.sentence, words.protocol(summary)):
+        print(f"\n{sentence}" if sentence else "")
     for warning in summary.warnings:
         print(f"Note: {warning}")
     steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()
@@ -69,7 +72,7 @@ def main() -> None:
     lab, sweep, spec = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     folder = RESULTS / (sys.argv[4] if len(sys.argv) > 4 else sweep)
     folder.mkdir(parents=True, exist_ok=True)
-    _, summary = summarise_sweep(Lab.open(lab), None, sweep)
+    _, summary = summarise_sweep(Lab.open(lab), sweep_name=sweep)
     shutil.copyfile(spec, folder / f"{sweep}.toml")
     draw_figures(summary, folder / sweep)
     write_json(folder / "curve.json", curve_json(summary))

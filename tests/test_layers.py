@@ -16,9 +16,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 
 # Each room and the rooms it may import, itself aside.
 #   errors <- files <- core <- data, models, optim <- engine <- spec <- run <- cli
-#                      core <- store <- catalogue <------------ spec <- run <- cli
+#                      core <- published <- catalogue <-------- spec <- run <- cli
+#                      core <- published <- store <-------------------- run <- cli
 #                      core <- search <------------------------ spec <- run <- cli
-#                      core <- analysis <- plots <- report <--------------- cli
+#                      core <- analysis, published <- plots <- report <---- cli
+#                      core <- published <- store <- report (it only reads)
 ALLOWED = {
     "errors": set(),
     "processes": set(),
@@ -28,14 +30,15 @@ ALLOWED = {
     "models": {"errors", "files", "core"},
     "optim": {"errors", "files", "core"},
     "engine": {"errors", "files", "core", "data", "models", "optim"},
-    "store": {"errors", "files", "processes", "core"},
-    "catalogue": {"errors", "files", "core", "store"},
+    "published": {"errors", "core"},
+    "store": {"errors", "files", "processes", "core", "published"},
+    "catalogue": {"errors", "core", "published"},
     "analysis": {"errors", "files", "core"},
-    "plots": {"errors", "files", "core", "analysis"},
-    "report": {"errors", "files", "core", "analysis", "plots"},
+    "plots": {"errors", "files", "core", "published", "analysis"},
+    "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
     "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
-    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store"},
+    "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store", "analysis"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from importlib import resources
+from importlib.metadata import version
 
 import pytest
 
@@ -22,7 +24,9 @@ PUBLIC = [
     "Sweep",
     "Trainer",
     "Trial",
+    "UpTo",
     "Workload",
+    "check_trainer",
     "load_sweep",
     "run_sweep",
     "summarise",
@@ -59,12 +63,16 @@ def test_every_public_method_is_documented(name):
             assert function.__doc__, f"{name}.{key} has no docstring"
 
 
-@pytest.mark.parametrize("name", ["run_sweep", "load_sweep", "summarise"])
+@pytest.mark.parametrize("name", ["run_sweep", "load_sweep", "summarise", "check_trainer"])
 def test_public_functions_are_typed(name):
     signature = inspect.signature(getattr(batchlab, name))
 
     assert signature.return_annotation is not inspect.Signature.empty
     assert all(parameter.annotation is not parameter.empty for parameter in signature.parameters.values())
+
+
+def test_the_version_is_that_of_the_installed_package():
+    assert batchlab.__version__ == version("batchlab")
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -88,6 +96,7 @@ def test_every_error_can_be_caught_as_ours_and_has_an_exit_code(error):
     ("error", "builtin", "exit_code"),
     [
         (errors.SpecError, ValueError, 2),
+        (errors.TrainerError, ValueError, 2),
         (errors.DataError, ValueError, 2),
         (errors.LabError, ValueError, 2),
         (errors.LabLockedError, errors.LabError, 2),
@@ -99,3 +108,7 @@ def test_every_error_can_be_caught_as_ours_and_has_an_exit_code(error):
 def test_errors_are_what_one_would_catch(error, builtin, exit_code):
     assert issubclass(error, builtin)
     assert error.exit_code == exit_code
+
+
+def test_type_checkers_are_told_that_the_package_has_types():
+    assert (resources.files("batchlab") / "py.typed").is_file()

@@ -24,10 +24,12 @@ _HOMES = {
     "Sweep": "batchlab.core.sweep",
     "Trainer": "batchlab.engine.base",
     "Trial": "batchlab.core.trial",
+    "UpTo": "batchlab.engine.base",
     "Workload": "batchlab.core.workload",
+    "check_trainer": "batchlab.run.check_trainer",
     "load_sweep": "batchlab.spec.load",
     "run_sweep": "batchlab.run.runner",
-    "summarise": "batchlab.analysis.summary",
+    "summarise": "batchlab.report.answers",
 }
 
 __all__ = sorted(_HOMES)
@@ -35,6 +37,10 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `import batchlab` costs nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("batchlab")
     if name not in _HOMES:
         raise AttributeError(f"module 'batchlab' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

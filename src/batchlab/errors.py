@@ -5,6 +5,7 @@
     BatchlabError                     exit code 1: the run failed
     +-- InputError (ValueError)       exit code 2: something given to us is wrong
     |   +-- SpecError                 a spec file, or one value of it
+    |   +-- TrainerError              a user's own trainer does not do what the engine counts on
     |   +-- DataError                 a dataset file: missing, truncated, wrong checksum
     |   +-- LabError                  a lab, or one file of it
     |       +-- LabLockedError        another runner holds the lab
@@ -35,6 +36,10 @@ class InputError(BatchlabError, ValueError):
 
 class SpecError(InputError):
     """A spec file, or a value in it, cannot be used."""
+
+
+class TrainerError(InputError):
+    """A user's own trainer, or a program of it, does not keep the contract in `engine.base`."""
 
 
 class DataError(InputError):

@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
 from multiprocessing.connection import wait
+
+NO_GUARD = (
+    'The script that starts the run has no `if __name__ == "__main__":` guard: worker processes import the script and '
+    "would start the run again. Put what starts it below that line."
+)
+
+
+def end_if_imported_by_worker() -> None:
+    """End this process at once if it is a worker that imports its parent's script: the parent reads why."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # so does multiprocessing itself ask
+        print(NO_GUARD, file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def die_with_parent() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.core.space import Range
-from batchlab.store.inventory import InventoryStudy, inventory
+from batchlab.published.inventory import InventoryStudy, inventory
 
 SCALE = 0.01
 STUDIES = {

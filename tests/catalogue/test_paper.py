@@ -7,8 +7,8 @@ import pytest
 from batchlab.catalogue.paper import paper_names, paper_spec, search_space_source
 from batchlab.core.sweep import Sweep
 from batchlab.errors import SpecError
+from batchlab.published.inventory import inventory
 from batchlab.spec.check import check_sweep
-from batchlab.store.inventory import inventory
 
 POWERS = [2**power for power in range(17)]
 
@@ -80,7 +80,7 @@ def test_batch_sizes_are_those_of_the_reference(name, batch_sizes):
     ],
 )
 def test_goals_are_those_of_the_reference(name, goal):
-    assert str(sweep_of(name).sweep.hardest_goal) == goal
+    assert str(sweep_of(name).search.hardest_goal) == goal
 
 
 def test_three_workloads_have_half_the_trials():
@@ -107,6 +107,51 @@ def test_the_published_box_of_imagenet_is_taken_as_it_is():
         "learning_rate_decay_steps": {"min": 300_000, "max": 600_000, "type": "integer"},
         "label_smoothing": {"values": [0.0, 0.01, 0.1]},
     }
+
+
+DECAYING = [name for name in paper_names() if paper_spec(name)["workload"]["schedule"] != "constant"]
+
+
+def test_seven_workloads_decay():
+    """Reference, section 6: ResNet-8, ResNet-50 and VGG-11."""
+    assert len(DECAYING) == 7
+    assert {name.split("/")[-2] for name in DECAYING} == {"resnet_8", "resnet_50", "vgg_11"}
+
+
+@pytest.mark.parametrize("name", DECAYING)
+def test_decaying_workloads_have_a_length_for_each_batch_size(name):
+    sweep = sweep_of(name)
+
+    assert sorted(sweep.at) == list(sweep.search.batch_sizes)
+    for study in sweep.studies():
+        decay = study.search_space["learning_rate_decay_steps"]
+        assert (decay.min, decay.max) == (study.max_steps // 2, study.max_steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    [
+        # Figure 1: 128300, 6574, 1087 and 934 steps
+        ("cifar_10/resnet_8/nesterov_momentum", {2: 260_000, 32: 14_000, 256: 2_200, 8192: 1_900}),
+        # Figure 1: 1416000, 13000 and 6406 steps; 256 is published
+        ("imagenet/resnet_50/nesterov_momentum", {64: 2_900_000, 256: 600_000, 8192: 26_000, 65536: 13_000}),
+        # Figure 1: 1627000 and 13880 steps
+        ("imagenet/vgg_11/nesterov_momentum", {32: 3_300_000, 65536: 28_000}),
+        # as on all of ImageNet
+        ("imagenet_subsets/imagenet_half_images/resnet_50/nesterov_momentum", {256: 770_000, 32768: 17_000}),
+        # Figure 4: plain SGD ends up about four times as high as Nesterov momentum
+        ("cifar_10/resnet_8/sgd", {2: 260_000, 8192: 7_000}),
+    ],
+)
+def test_a_length_is_twice_the_published_steps_rounded_up_to_two_digits(name, lengths):
+    sweep = sweep_of(name)
+
+    assert {size: sweep.study(size).max_steps for size in lengths} == lengths
+
+
+@pytest.mark.parametrize("name", sorted(set(paper_names()) - set(DECAYING)))
+def test_workloads_of_constant_rate_have_one_length_for_all(name):
+    assert "at" not in paper_spec(name)
 
 
 def test_the_published_box_of_the_transformer_is_taken_as_it_is():
@@ -145,8 +190,14 @@ def test_schedules_are_those_of_the_reference(name, schedule):
 @pytest.mark.parametrize(
     ("name", "dataset"),
     [
-        ("mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum", {"name": "mnist", "train_examples": 27500}),
-        ("solution_quality/mnist/simple_cnn_base/nesterov_momentum", "mnist"),
+        (
+            "mnist_subsets/mnist_27500/simple_cnn_base/nesterov_momentum",
+            {"name": "mnist", "train_examples": 27500, "scaling": "per_image"},
+        ),
+        (
+            "solution_quality/mnist/simple_cnn_base/nesterov_momentum",
+            {"name": "mnist", "scaling": "per_image"},
+        ),
         ("imagenet_subsets/imagenet_half_images/resnet_50/nesterov_momentum", "imagenet_half_images"),
     ],
 )
@@ -155,6 +206,14 @@ def test_a_workload_that_would_be_taken_for_another_has_an_alias(name, dataset):
 
     assert (workload["dataset"], workload["alias"]) == (dataset, name)
     assert "alias" not in paper_spec("mnist/fc_1024/sgd")["workload"]
+
+
+@pytest.mark.parametrize("name", [name for name in paper_names() if "mnist" in name])
+def test_every_image_of_the_mnists_is_standardised_and_trials_are_looked_at_every_10_steps(name):
+    sweep = sweep_of(name)
+
+    assert sweep.workload.dataset.options["scaling"] == "per_image"
+    assert (sweep.search.evaluate.every, sweep.search.evaluate.growth) == (10, 1.03)
 
 
 def test_an_unknown_name_is_told_with_the_closest():

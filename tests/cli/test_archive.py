@@ -151,12 +151,16 @@ def test_a_paper_figure_is_three_files_with_the_published_points(call, lab):
     assert "16,200" in table.replace(".0", "")
 
 
-def test_all_figures_come_from_a_lab_that_has_one_workload(call, lab):
+def test_of_all_figures_those_are_drawn_that_the_lab_has_a_workload_for(call, lab):
+    """The simple CNN on MNIST with Nesterov momentum is in Figures 1, 2, 4, 5 and 8."""
     answer = call("figure", "paper-all")
 
     assert answer.code == 0
-    assert len(answer.out.split()) == 33
+    assert answer.out.split() == [
+        f"figures/paper-{n}.{kind}" for n in (1, 2, 4, 5, 8) for kind in ("svg", "png", "csv")
+    ]
     assert all(Path(name).stat().st_size for name in answer.out.split())
+    assert [line.split()[2] for line in answer.err.splitlines()] == ["3", "6", "7", "9", "10", "11"]
 
 
 def test_a_stopped_import_goes_on(call, tree):

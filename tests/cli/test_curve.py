@@ -26,6 +26,32 @@ def test_the_table_holds_steps_intervals_regimes_and_the_critical_batch_size(cal
     assert "The critical batch size is 110" in lines[9]
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_terminal_is_never_overrun_and_no_number_is_broken(call, grid_lab, monkeypatch, width):
+    whole = call("curve").out
+    monkeypatch.setenv("COLUMNS", str(width))
+    narrow = call("curve").out
+
+    assert max(len(line) for line in narrow.splitlines()) <= width
+    assert max(len(line) for line in whole.splitlines()) > 100
+    assert set(whole.split()) == set(narrow.split())
+
+
+def test_an_unknown_width_does_no_harm(call, grid_lab, monkeypatch):
+    whole = call("curve")
+    monkeypatch.setenv("COLUMNS", "wide")
+
+    assert whole == call("curve")
+
+
+def test_published_steps_are_asked_for_and_missed_aloud(call, small_lab):
+    answer = call("curve", "--published")
+
+    assert answer.code == 0
+    assert "there are no published steps of nqm/quadratic/sgd to val/risk <= 0.3" in answer.err
+    assert answer.out == call("curve").out
+
+
 def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):
     """risk(t) at B = 4, learning rate 0.3 falls below 1 before the others do; a goal of 3 is met at the start."""
     easy = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk < 3", "--json").out)
@@ -33,9 +59,7 @@ def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):
 
     assert easy["goal"] == "val/risk < 3"
     assert [(row["reached"], row["steps"]) for row in easy["rows"]] == [(True, 0)] * 7
-    assert [(row["reached"], row["steps"], row["trial_id"], row["ci"]) for row in harder["rows"]] == [
-        (False, None, None, None)
-    ] * 7
+    assert [(row["reached"], row["steps"], row["trial_id"]) for row in harder["rows"]] == [(False, None, None)] * 7
     assert easy["fit"] is harder["fit"] is None
 
 
@@ -57,12 +81,17 @@ def test_the_workload_may_be_left_out_where_the_lab_holds_one(call, small_lab):
     assert call("curve", "nqm/quadratic/sgd") == call("curve") == call("curve", "--sweep", "small")
 
 
+@pytest.mark.parametrize("command", [["curve"], ["figure", "steps-to-result"], ["report"]], ids=" ".join)
+def test_the_name_of_the_sweep_does_in_place_of_the_workload(call, mixed_lab, command):
+    assert call(*command, "small") == call(*command, "--sweep", "small")
+
+
 def test_two_workloads_must_be_told_apart(call, refused, mixed_lab):
     line = refused("curve")
 
     assert "digits/fc_8/nesterov_momentum (sweep digits-small)" in line
     assert "nqm/quadratic/sgd (sweep small)" in line
-    assert "--sweep" in line
+    assert "Name the workload or the sweep." in line
     answer = call("curve", "digits/fc_8/nesterov_momentum", "--json")
     assert json.loads(answer.out)["workload"] == "digits/fc_8/nesterov_momentum"
 

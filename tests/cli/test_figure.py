@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from batchlab.cli.figure import NAME_HELP
+from batchlab.plots.registry import FIGURES, PAPER_ALL
 
-def read_table(path: Path) -> list[dict[str, str]]:
+
+def read_table(path: str | Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file."""
-    return list(csv.DictReader(path.read_text().splitlines()))
+    return list(csv.DictReader(Path(path).read_text().splitlines()))
 
 
 @pytest.mark.parametrize("name", ["steps-to-result", "metaparameters"])
@@ -59,9 +62,33 @@ def test_a_folder_that_cannot_be_made_is_refused(refused, small_lab, small_spec)
     assert f"Could not write {small_spec}" in line
 
 
-def test_all_sweeps_of_a_lab_are_compared(call, refused, mixed_lab):
+def test_sweeps_to_compare_need_a_goal_in_common_and_can_be_chosen(call, refused, mixed_lab):
     assert "The sweeps have different goals" in refused("figure", "compare")
-    assert "leave out the workload" in refused("figure", "compare", "--sweep", "small")
+    assert "choose them with --sweep" in refused("figure", "compare", "nqm/quadratic/sgd")
+    answer = call("figure", "compare", "--sweep", "small", "--sweep", "small")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert ["nqm/quadratic/sgd"] == list(dict.fromkeys(row["workload"] for row in read_table("figures/compare.csv")))
+
+
+def test_two_sweeps_of_one_lab_are_two_curves(call, small_lab, small_spec):
+    Path("other.toml").write_text(small_spec.read_text().replace('"small"', '"other"').replace("0.1, 0.3, 1.0", "0.2"))
+    assert call("run", "other.toml", "--set", "sweep.trials=1", "--workers", 1, "--json").code == 0
+    assert call("figure", "compare", "--sweep", "small", "--sweep", "other").code == 0
+
+    assert ["small", "other"] == list(
+        dict.fromkeys(row["series"] for row in read_table("figures/compare.csv") if row["kind"] == "measured")
+    )
+
+
+def test_an_unknown_sweep_to_compare_is_refused(refused, mixed_lab):
+    assert 'Unknown sweep "smal". Did you mean "small"?' in refused("figure", "compare", "--sweep", "smal")
+
+
+def test_a_figure_of_one_sweep_takes_one(refused, mixed_lab):
+    line = refused("figure", "steps-to-result", "--sweep", "small", "--sweep", "digits-small")
+
+    assert "steps-to-result shows one sweep" in line
 
 
 def test_a_comparison_is_three_files(call, small_lab):
@@ -69,3 +96,44 @@ def test_a_comparison_is_three_files(call, small_lab):
 
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.splitlines() == [f"pictures/compare.{kind}" for kind in ("svg", "png", "csv")]
+
+
+def test_a_misspelt_figure_is_refused_with_the_one_that_was_meant(refused, small_lab):
+    line = refused("figure", "step-to-result")
+
+    assert 'Unknown figure "step-to-result". Did you mean "steps-to-result"? Known: compare, ' in line
+
+
+def test_the_help_names_every_figure():
+    """paper-2 to paper-10 go without saying."""
+    shown = [name for name in FIGURES if name in NAME_HELP]
+
+    assert ["steps-to-result", "metaparameters", "compare", "paper-1", "paper-11"] == shown
+    assert PAPER_ALL in NAME_HELP
+
+
+def test_a_figure_of_the_paper_is_refused_where_the_lab_has_no_workload_of_it(refused, small_lab):
+    assert "Figure 7 of the paper needs a workload that this lab does not have" in refused("figure", "paper-7")
+    assert "Figure 1 of the paper needs a workload" in refused("figure", "paper-all")
+
+
+def test_published_points_that_are_not_known_are_told(call, small_lab):
+    answer = call("figure", "steps-to-result", "--published")
+
+    assert 0 == answer.code
+    assert "batchlab: no published points are known of nqm/quadratic/sgd for val/risk <= 0.3\n" == answer.err
+    assert {""} == {row["published_steps"] for row in read_table("figures/small-steps-to-result.csv")}
+
+
+def test_nothing_was_published_of_metaparameters(refused, small_lab):
+    assert "leave out --published" in refused("figure", "metaparameters", "--published")
+
+
+def test_a_goal_that_no_trial_reached_has_no_metaparameters(refused, small_lab):
+    line = refused("figure", "metaparameters", "--goal", "val/risk <= 1e-9")
+
+    assert "nqm/quadratic/sgd has no best metaparameters to draw: no trial reached val/risk <= 1e-09" in line
+
+
+def test_options_of_one_sweep_do_not_go_with_the_papers_figures(refused, small_lab):
+    assert "give --lab and --out" in refused("figure", "paper-1", "--sweep", "small")

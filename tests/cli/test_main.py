@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -45,6 +46,10 @@ def test_no_command_at_all_shows_the_help(call):
         (["figure"], ["steps-to-result", "metaparameters"]),
         (["figure", "pie"], ["'pie'", "steps-to-result", "metaparameters"]),
         (["--debug"], ["command"]),
+        (["run", "nqm", "--trials", "8"], ["--trials", "--set sweep.trials=8", "`batchlab run --help`"]),
+        (["run", "--max-steps=50", "nqm"], ["--max-steps", "--set sweep.max_steps=50"]),
+        (["run", "nqm", "--pack-size", "4"], ["--set engine.pack_size=4"]),
+        (["run", "nqm", "--seed"], ["--set seed=..."]),
     ],
 )
 def test_misuse_of_a_command_is_one_line(refused, arguments, words):
@@ -144,3 +149,36 @@ def test_sigterm_while_a_dataset_is_made_ends_as_ctrl_c_does(call, monkeypatch, 
         signal.signal(signal.SIGTERM, before)
 
     assert (answer.code, answer.err) == (75, "batchlab: Interrupted; no study was training.\n")
+
+
+def test_only_names_of_the_spec_are_taken_for_such(refused):
+    assert "--set" not in refused("run", "nqm", "--colour", "red")
+    assert "--set" not in refused("curve", "--seed", "3")
+
+
+def test_the_version_is_printed(call):
+    answer = call("--version")
+
+    assert (answer.code, answer.out, answer.err) == (0, f"batchlab {version('batchlab')}\n", "")
+
+
+def complete(line: str) -> list[str]:
+    """Return what bash would offer at the end of a line."""
+    variables = {"_BATCHLAB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    command = [sys.executable, "-m", "batchlab"]
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"), [("batchlab cur", ["curve"]), ("batchlab run --dr", ["--dry-run"]), ("batchlab x", [])]
+)
+def test_a_shell_can_complete_a_line(line, offered):
+    assert complete(line) == offered
+
+
+def test_the_shells_script_can_be_shown(batchlab_process):
+    answer = batchlab_process("--show-completion", "bash")
+
+    assert answer.code == 0
+    assert "_BATCHLAB_COMPLETE" in answer.out

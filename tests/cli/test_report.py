@@ -46,6 +46,24 @@ def test_one_sweep_can_be_asked_for(call, mixed_lab):
     assert "digits/fc_8" not in Path("page.html").read_text()
 
 
+def test_another_goal_can_be_asked_for(call, small_lab):
+    call("report", "--goal", "val/risk <= 0.5")
+
+    assert "Goal: val/risk &lt;= 0.5" in (small_lab / "report.html").read_text()
+
+
+def test_a_sweep_that_did_not_measure_the_goal_is_left_out_and_told(call, mixed_lab):
+    answer = call("report", "--goal", "val/risk <= 0.5")
+
+    assert answer.code == 0
+    assert answer.err == "batchlab: sweep digits-small did not measure val/risk; it is left out\n"
+    assert "digits/fc_8" not in (mixed_lab / "report.html").read_text()
+
+
+def test_a_goal_that_no_sweep_measured_is_refused(refused, small_lab):
+    assert 'Unknown metric "val/risc". Did you mean "val/risk"?' in refused("report", "--goal", "val/risc <= 0.5")
+
+
 def test_a_sweep_without_results_is_left_out_and_told(call, mixed_lab):
     for path in mixed_lab.glob("sweeps/digits-small/*/study.json"):
         path.unlink()

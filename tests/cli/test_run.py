@@ -211,8 +211,9 @@ def test_a_bad_spec_ends_a_process_with_one_line_and_exit_code_2(batchlab_proces
 
 
 def test_a_dry_run_prints_studies_points_and_cost_and_makes_no_lab(call, small_spec, tmp_path):
+    """Risk 0.3 is met at B = 64 by learning rate 1; what B = 4 can do within 200 steps is its pilot's affair."""
     answer = call("run", small_spec, "--dry-run", "--workers", 3)
-    title, header, *rows, total = answer.out.splitlines()
+    title, header, *rows, total = [line for line in answer.out.splitlines() if not line.startswith("*")]
 
     assert answer.code == 0
     assert title == "Sweep small: nqm/quadratic/sgd, goal val/risk <= 0.3, race protocol"
@@ -222,25 +223,50 @@ def test_a_dry_run_prints_studies_points_and_cost_and_makes_no_lab(call, small_s
         "points",
         "max steps",
         "us/trial-step",
+        "expected steps",
+        "expected (one core)",
         "at most (one core)",
         "first point",
     ]
     assert [re.split(r"  +", row.strip())[:4] for row in rows] == [["4", "3", "3", "200"], ["64", "3", "3", "200"]]
     assert all(row.endswith("learning_rate 0.1") for row in rows)
-    assert "with 3 workers" in total
+    assert re.match(r"About .* expected with 3 workers, going by a pilot of up to 3 trials; at most .* goal\.", total)
+    assert [line.split(":")[0] for line in answer.err.splitlines()] == ["batch size      4", "batch size     64"]
     assert not (tmp_path / "lab").exists()
+
+
+def test_a_dry_run_of_the_full_protocol_does_not_speak_of_the_race(call, small_spec):
+    answer = call("run", small_spec, "--dry-run", "--workers", 3, "--set", "sweep.protocol=full")
+
+    assert answer.out.splitlines()[0].endswith("full protocol")
+    assert "every trial trains to its budget" in answer.out.splitlines()[-1]
+    assert "race" not in answer.out
+    assert "at most" not in answer.out.splitlines()[-1]
+
+
+def test_a_dry_run_whose_pilot_meets_no_goal_says_so(call, small_spec):
+    answer = call("run", small_spec, "--dry-run", "--set", 'sweep.goal="val/risk <= 1e-9"')
+
+    assert answer.out.splitlines()[-1].startswith(
+        "No trial of the pilot met the goal: no time can be expected, at most"
+    )
+    assert "no goal met by 3 trials in 200 steps (val/risk " in answer.err
 
 
 def test_a_dry_run_as_json_holds_one_entry_for_each_study(call, small_spec, tmp_path):
     plan = json.loads(call("run", small_spec, "--dry-run", "--json").out)
 
-    assert list(plan) == ["sweep", "workload", "workers", "studies"]
+    assert list(plan) == ["sweep", "workload", "workers", "protocol", "studies"]
     assert (plan["sweep"], plan["workload"], plan["workers"]) == ("small", "nqm/quadratic/sgd", os.cpu_count())
+    assert plan["protocol"] == "race"
     assert [study["batch_size"] for study in plan["studies"]] == [4, 64]
     for study in plan["studies"]:
         assert (study["trials"], study["attempts"], study["max_steps"]) == (3, 3, 200)
         assert study["first_point"] == {"learning_rate": 0.1}
-        assert study["max_seconds"] == 600 * study["seconds_per_trial_step"] > 0
+        assert study["max_seconds"] >= 600 * study["seconds_per_trial_step"] > 0
+        assert study["expected_seconds"] <= study["max_seconds"]
+        assert study["pilot"]["trials"] == 3
+    assert plan["studies"][1]["pilot"]["goal_steps"] < plan["studies"][1]["expected_steps"] < 200
     assert not (tmp_path / "lab").exists()
 
 

@@ -102,6 +102,13 @@ def test_a_data_folder_that_is_not_there_is_refused(refused, spec, tmp_path, mon
     assert f"BATCHLAB_DATA names {tmp_path / 'nothing'}, which is no folder" in refused("run", spec)
 
 
+@pytest.mark.parametrize("command", [["run", "digits"], ["run", "nqm", "--dry-run"], ["workloads"]])
+def test_a_data_folder_that_is_not_there_is_refused_by_whoever_needs_no_files(refused, tmp_path, command):
+    line = refused(*command, "--data", tmp_path / "nowhere")
+
+    assert f"--data names {tmp_path / 'nowhere'}, which is no folder" in line
+
+
 def test_the_second_file_is_proven_too(refused, spec, data, shared_data):
     (data / IMAGES).symlink_to(shared_data / "mnist" / IMAGES)
     (data / LABELS).write_bytes((shared_data / "mnist" / LABELS).read_bytes()[:-1])

@@ -17,6 +17,18 @@ def test_every_sweep_is_listed_with_its_counts(call, mixed_lab):
     assert [*small[:4], *small[-2:]] == ["2/2", "6", "0", "0", "small", "nqm/quadratic/sgd"]
 
 
+def test_a_narrow_terminal_holds_the_table(call, mixed_lab, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = call("status").out.splitlines()
+
+    assert max(len(line) for line in lines) <= 80
+    assert lines[4:] == [
+        "sweep         workload",
+        "digits-small  digits/fc_8/nesterov_momentum",
+        "small         nqm/quadratic/sgd",
+    ]
+
+
 def test_json_holds_the_same_and_what_cannot_be_read(call, small_lab):
     (row,) = json.loads(call("status", "--json").out)
 

@@ -30,7 +30,10 @@ def make_study(**fields) -> Study:
     return Study(**{**defaults, **fields})
 
 
-@pytest.mark.parametrize("evaluation", [Evaluation(growth=1.03), Evaluation(growth=1.7), Evaluation(every=7)])
+@pytest.mark.parametrize(
+    "evaluation",
+    [Evaluation(growth=1.03), Evaluation(growth=1.7), Evaluation(every=7), Evaluation(every=7, growth=1.05)],
+)
 @pytest.mark.parametrize("race_factor", [1.0, 1.2, 1.5, 10.0])
 def test_a_race_ends_at_the_first_evaluated_step_from_its_factor_on(evaluation, race_factor):
     study = make_study(evaluation=evaluation, race_factor=race_factor)
@@ -71,3 +74,7 @@ def test_metaparameters_are_the_fixed_ones_and_those_of_the_point():
 def test_a_study_is_read_back_from_plain_data():
     for study in (make_study(), make_study(race_factor=None, goal=Goal.read("val/risk <= 0.12345678901"))):
         assert Study.parse(study.plain(), "study.json") == study
+
+
+def test_a_study_stored_without_a_version_of_its_sampler_was_drawn_by_the_first():
+    assert make_study().sampler_version == 1

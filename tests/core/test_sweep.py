@@ -6,6 +6,7 @@ import tomllib
 
 import pytest
 
+from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
 from batchlab.core.sweep import Engine, Sweep, differences
 from batchlab.errors import SpecError
@@ -106,6 +107,7 @@ def test_the_known_keys_are_those_of_the_table():
         ({"sweep.batch_sizes": [16, 0]}, "`sweep.batch_sizes[1]` = 0: give at least 1."),
         ({"sweep.batch_sizes": [-4]}, "`sweep.batch_sizes[0]` = -4: give at least 1."),
         ({"at.32.max_steps": 5}, "`at.32`: 32 is not among `sweep.batch_sizes`"),
+        ({"sweep.sampler_version": 3}, "`sweep.sampler_version` = 3: give 1 or 2."),
         ({"at.16.max_steps": 0}, "`at.16.max_steps` = 0: give at least 1."),
         ({"at.16.max_examples": 15}, "`at.16`: max_examples = 15 ends before the first update"),
         (
@@ -171,6 +173,18 @@ def test_a_study_takes_over_what_the_sweep_says():
     assert study.goal == Goal.read("val/classification_error < 0.03")
     assert (study.race_factor, study.sampler, study.evaluation.growth) == (2, "halton", 1.1)
     assert study.workload.name == "digits/fc_128/nesterov_momentum"
+
+
+def test_one_batch_size_may_be_evaluated_at_other_steps():
+    sweep = parse({"at.16.evaluate": {"every": 100, "growth": 1.03}})
+
+    assert sweep.study(16).evaluation == Evaluation(every=100, growth=1.03)
+    assert sweep.study(64).evaluation == Evaluation(growth=1.1)
+
+
+@pytest.mark.parametrize(("changes", "version"), [({}, 2), ({"sweep.sampler_version": 1}, 1)])
+def test_the_newest_sampler_draws_unless_an_older_one_is_asked_for(changes, version):
+    assert parse(changes).study(16).sampler_version == version
 
 
 def test_the_full_protocol_has_no_race():

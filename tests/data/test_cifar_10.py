@@ -14,7 +14,6 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.data import cifar_10, registry
-from batchlab.data.cifar_10 import standardised
 from batchlab.data.files import Source
 from batchlab.errors import DataError
 
@@ -74,23 +73,6 @@ def pack(folder: Path, release: str, name: str) -> None:
 def arrays(dataset) -> list[np.ndarray]:
     splits = (dataset.train, dataset.val, dataset.test)
     return [array for split in splits for array in (split.inputs, split.labels)]
-
-
-def test_an_image_is_standardised_over_all_its_pixels_and_channels():
-    """By hand: 0, 2, 4, 10 have mean 4 and variance (16 + 4 + 0 + 36) / 4 = 14."""
-    image = np.array([0, 2, 4, 10], np.uint8).reshape(1, 2, 1, 2)
-
-    expected = np.array([-4, -2, 0, 6]) / np.sqrt(14)
-    assert np.allclose(standardised(image).ravel(), expected, rtol=1e-6)
-
-
-def test_a_nearly_even_image_is_divided_by_at_least_one_over_the_root_of_its_size():
-    """By hand: one of 10,000 values is 1. Its deviation 0.00999... is just below the bound of 1/100."""
-    image = np.zeros((1, 1, 100, 100), np.uint8)
-    image[0, 0, 0, 0] = 1
-
-    assert standardised(image)[0, 0, 0, 0] == pytest.approx((1 - 1e-4) * 100, rel=1e-6)
-    assert np.all(standardised(np.full((1, 3, 32, 32), 200, np.uint8)) == 0)
 
 
 def test_the_splits_keep_the_official_order(release):

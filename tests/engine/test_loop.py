@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from batchlab.engine import loop as loop_module
 from batchlab.engine.loop import train
+from batchlab.errors import TrainerError
 
 
 class Counting:
@@ -111,3 +113,37 @@ def test_what_between_chunks_raises_stops_the_training(make_digits_study):
         list(train(program, make_digits_study(max_steps=20, every=10), lambda: 20, stop))
 
     assert program.step == 5
+
+
+@pytest.mark.parametrize(
+    ("moves", "sentence"),
+    [
+        (0, "advance(10) left `step` at 0: make at least one update and count it in `step`."),
+        (-1, "advance(10) left `step` at -1: make at least one update"),
+        (11, "advance(10) went on to step 11: train at most 10 updates from step 0 and count each in `step`."),
+    ],
+)
+def test_a_program_that_stands_still_or_runs_past_its_target_is_refused(make_digits_study, moves, sentence):
+    program = Counting()
+    program.advance = lambda target: setattr(program, "step", program.step + moves)
+
+    with pytest.raises(TrainerError) as caught:
+        list(train(program, make_digits_study(max_steps=20, every=10), lambda: 20))
+
+    assert sentence in str(caught.value)
+
+
+def test_a_program_whose_last_trial_has_left_need_not_move(make_digits_study):
+    program = Counting(1)
+    program.advance = lambda target: setattr(program, "trial_ids", np.array([], dtype=np.int64))
+
+    assert steps_of(program, make_digits_study(max_steps=20, every=10), lambda: 20) == [0]
+
+
+def test_the_time_of_an_evaluation_is_told(make_digits_study, monkeypatch):
+    now = iter([1.0, 1.5])
+    monkeypatch.setattr(loop_module.time, "perf_counter", lambda: next(now))
+
+    (row,) = train(Counting(), make_digits_study(every=10), lambda: 0)
+
+    assert row.seconds == 0.5

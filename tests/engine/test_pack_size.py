@@ -7,8 +7,8 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.engine import pack_size as pack_size_module
-from batchlab.engine.base import Point
-from batchlab.engine.pack_size import calibrate, can_pack, fastest_pack_size
+from batchlab.engine.base import Point, UpTo, wanted_pack_size
+from batchlab.engine.pack_size import calibrate, fastest_pack_size
 
 
 class Clock:
@@ -155,13 +155,39 @@ def test_a_real_program_can_be_calibrated(trainer, make_digits_study, monkeypatc
     assert 1e-6 < seconds < 1
 
 
-def test_only_models_that_can_are_packed(trainer, clock, make_digits_study):
-    study = make_digits_study()
+def test_the_spec_goes_before_the_trainer_and_the_trainer_before_a_measurement(trainer, clock, make_digits_study):
+    study = make_digits_study().model_copy(update={"trials": 100, "batch_size": 1024, "engine": {"pack_size": "auto"}})
     single = study.model_copy(update={"workload": study.workload.model_copy(update={"model": Named(name="resnet_8")})})
+    told = study.model_copy(update={"engine": {"pack_size": 3}})
 
-    assert can_pack(trainer, study)
-    assert not can_pack(trainer, single)
-    assert can_pack(Noting(clock), single)
+    assert wanted_pack_size(trainer, study) == UpTo(4)  # 4,096 examples
+    assert wanted_pack_size(trainer, single) == 1
+    assert wanted_pack_size(Noting(clock), single) == UpTo(4)  # a trainer that does not tell
+    assert wanted_pack_size(trainer, told) == wanted_pack_size(Noting(clock), told) == 3
+    assert wanted_pack_size(trainer, study.model_copy(update={"trials": 2})) == UpTo(2)
+
+
+class Telling(Noting):
+    """A trainer that tells its pack size."""
+
+    def pack_size(self, study):
+        return self.told
+
+
+@pytest.mark.parametrize(
+    ("told", "chosen", "most"), [(1, 1, 1), (3, 3, 3), (9, 9, 4), (UpTo(2), 2, 2), (UpTo(9), 4, 4)]
+)
+def test_a_trainer_that_tells_its_pack_size_is_asked(clock, make_digits_study, told, chosen, most):
+    """A step takes 1 ms whatever the size, so the largest is the best; the study has four trials to time it with."""
+    trainer = Telling(clock)
+    trainer.told = told
+    study = make_digits_study().model_copy(update={"trials": 4, "engine": {}})
+
+    size, seconds = calibrate(trainer, study, {"learning_rate": 0.1})
+
+    assert size == chosen
+    assert max(point.trial_id for point in trainer.points) + 1 == most
+    assert seconds == pytest.approx(1e-3 / most)
 
 
 def test_a_model_that_trains_one_by_one_is_measured_alone(trainer, make_digits_study, monkeypatch):

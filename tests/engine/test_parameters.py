@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.parameters import ParameterMatrix, aligned
 from batchlab.models.base import ParameterShape
 
 SHAPES = {"weight": ParameterShape((2, 3), 3, 2), "bias": ParameterShape((2,))}
@@ -48,3 +48,10 @@ def test_a_second_gradient_takes_the_place_of_the_first():
         matrix.differentiate((matrix.views["weight"].sum() + matrix.views["bias"].sum()).reshape(1))
 
     assert (matrix.gradients == 1).all()
+
+
+def test_every_row_is_aligned_and_holds_its_values():
+    matrix = aligned(torch.arange(42.0).reshape(2, 21))
+
+    assert [matrix[row].data_ptr() % 64 for row in range(2)] == [0, 0]
+    assert torch.equal(torch.arange(42.0).reshape(2, 21), matrix)

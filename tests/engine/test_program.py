@@ -130,6 +130,18 @@ def test_32_trials_together_train_as_each_does_alone(trainer, make_digits_study)
         assert error < 1e-4 * np.linalg.norm(parameters(alone)[0])
 
 
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_the_bits_of_a_trial_do_not_depend_on_its_row(trainer, make_digits_study, batch_size):
+    """Nor on how many train beside it, for a fully connected network: a study that grows is computed in other packs."""
+    study, points = make_digits_study(batch_size=batch_size), make_points(8)
+    together = trainer.program(study, points)
+    apart = trainer.program(study, [points[index] for index in (2, 3, 7)])
+    for program in (together, apart):
+        advance_to(program, 40)
+
+    assert np.array_equal(parameters(together)[[2, 3, 7]], parameters(apart))
+
+
 def test_the_same_seed_gives_the_same_bits(trainer, make_digits_study):
     study, points, steps = make_digits_study(), make_points(5), range(0, 101, 20)
     first, second = trainer.program(study, points), trainer.program(study, points)

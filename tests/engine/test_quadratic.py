@@ -475,7 +475,7 @@ def test_a_workload_that_cannot_be_trained_is_refused(names, workload, message):
     study: Study = make_study(names, **workload)
 
     with pytest.raises(SpecError) as error:
-        QuadraticTrainer().metrics(study)
+        QuadraticTrainer().check(study)
 
     assert message in str(error.value)
 

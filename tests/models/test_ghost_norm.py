@@ -149,3 +149,28 @@ def test_a_normalisation_starts_as_one_times_plus_nothing():
         "norm.scale": ((7,), 1.0),
         "norm.shift": ((7,), 0.0),
     }
+
+
+@pytest.mark.parametrize("leaf", ["inputs", "scale"])
+def test_a_second_derivative_is_refused_not_wrong(leaf):
+    """Taken through the saved statistics it was off by half, without a word."""
+    inputs, scale, shift, _ = draw(8)
+    tensor = {"inputs": inputs, "scale": scale}[leaf].requires_grad_()
+    outputs = ghost_norm(inputs, scale, shift, "norm", in_training(), 4)
+    (first,) = torch.autograd.grad(outputs.pow(3).sum(), tensor, create_graph=True)
+
+    with pytest.raises(RuntimeError, match="differentiated twice"):
+        torch.autograd.grad(first.square().sum() + tensor.square().sum(), tensor)
+
+
+def test_a_first_derivative_is_the_same_with_a_graph():
+    inputs, scale, shift, gradient = draw(8)
+    inputs.requires_grad_()
+    plain, graphed = (
+        torch.autograd.grad(
+            ghost_norm(inputs, scale, shift, "norm", in_training(), 4), inputs, gradient, create_graph=create_graph
+        )[0]
+        for create_graph in (False, True)
+    )
+
+    assert torch.equal(plain, graphed)

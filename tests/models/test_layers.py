@@ -55,3 +55,12 @@ def test_gradients_written_in_place_are_those_that_autograd_returns(tensors, pre
     assert nothing == [None, None]
     assert torch.equal(returned[0], tensors["weight"].grad)
     assert torch.equal(returned[1], tensors["bias"].grad)
+
+
+def test_a_second_derivative_is_refused_not_wrong(tensors):
+    """Also where another path leads to the same weight, whose part alone would be no second derivative."""
+    outputs = linear(*tensors.values()).square().sum() + tensors["weight"].pow(3).sum()
+    (first,) = torch.autograd.grad(outputs, tensors["weight"], create_graph=True)
+
+    with pytest.raises(RuntimeError, match="differentiated twice"):
+        torch.autograd.grad(first.square().sum(), tensors["weight"])

@@ -11,37 +11,55 @@ from batchlab.plots import compare_data, compare_figure
 
 @pytest.fixture
 def summaries(make_summary):
-    summary = replace(make_summary(), workload="mnist/fc_9/sgd")
-    return {"one": summary, "two": replace(make_summary(unreached=(1, 2)), workload="mnist/fc_9/momentum")}
+    summary = replace(make_summary(seeds=6), workload="mnist/fc_9/sgd")
+    return {"one": summary, "two": replace(make_summary(unreached=(1, 2), seeds=6), workload="mnist/fc_9/momentum")}
 
 
-def test_the_curves_hold_the_numbers_of_the_summaries(summaries):
+def test_the_curves_hold_the_headline_of_the_summaries(summaries):
     data = compare_data(summaries)
+    curves = data.panel.of_kind("measured")
 
-    assert data.panel.title == "mnist/fc_9"
-    assert [series.label for series in data.panel.series] == ["sgd", "momentum", "perfect scaling"]
-    for series, summary in zip(data.panel.series[:2], summaries.values(), strict=True):
-        assert [(point.x, point.y) for point in series.points] == [(row.batch_size, row.steps) for row in summary.rows]
+    assert ("mnist/fc_9", "confirmed") == (data.panel.title, data.headline)
+    assert ["sgd", "momentum"] == [series.label for series in curves]
+    for series, summary in zip(curves, summaries.values(), strict=True):
+        assert [(row.batch_size, row.confirmed.steps if row.confirmed else None) for row in summary.rows] == [
+            (point.x, point.y) for point in series.points
+        ]
+
+
+def test_all_curves_show_the_best_answer_that_all_can_give(summaries, make_summary):
+    unconfirmed = replace(make_summary(), workload="mnist/fc_9/momentum")
+    few = replace(make_summary(num_trials=4), workload="mnist/fc_9/momentum")
+
+    assert "best_of" == compare_data({**summaries, "two": unconfirmed}).headline
+    assert "minimum" == compare_data({**summaries, "two": few}).headline
+
+
+def test_the_caption_tells_the_answer_and_its_numbers(summaries):
+    figure = compare_figure(compare_data(summaries))
+
+    assert "Each point: confirmed median of 6 seeds." == figure.get_suptitle()
 
 
 def test_every_point_has_a_row_and_a_goal_not_reached_no_steps(summaries):
     rows = compare_data(summaries).table()
-
-    assert len(rows) == sum(len(series.points) for series in compare_data(summaries).panel.series)
     missed = [row for row in rows if row["series"] == "momentum" and row["batch_size"] in (1, 2)]
-    assert [row["steps"] for row in missed] == [None, None]
+    trained = [row for row in rows if row["kind"] == "not reached"]
+
+    assert [None, None] == [row["steps"] for row in missed]
+    assert [(1, 20_000), (2, 20_000)] == [(row["batch_size"], row["steps"]) for row in trained]
 
 
 def test_sweeps_of_one_workload_go_by_their_names(summaries):
     data = compare_data({"first": summaries["one"], "second": summaries["one"]})
 
-    assert [series.label for series in data.panel.series[:2]] == ["first", "second"]
+    assert ["first", "second"] == [series.label for series in data.panel.series[:2]]
 
 
 def test_different_goals_are_refused(summaries):
     other = replace(summaries["two"], goal=Goal.read("val/classification_error < 0.5"))
 
-    with pytest.raises(InputError, match=r"^The sweeps have different goals: .*Give one with --goal\.$"):
+    with pytest.raises(InputError, match=r"^The sweeps have different goals: .*or choose sweeps with --sweep\.$"):
         compare_data({"one": summaries["one"], "two": other})
 
 
@@ -52,9 +70,23 @@ def test_no_curve_at_all_is_told(make_summary):
         compare_data({"one": make_summary(unreached=sizes)})
 
 
-def test_the_picture_has_both_curves_on_logarithmic_axes(summaries):
-    (ax,) = compare_figure(compare_data(summaries)).axes
+def test_published_points_lie_beside_the_curve_they_belong_to(make_summary):
+    """Figure 3 of the paper has 0.091 of the steps at batch size 32 for this network."""
+    summary = make_summary(workload="mnist/fc_256_256_256/sgd", sizes=(2, 32))
+    (rings,) = compare_data({"one": summary}, published=True).panel.of_kind("published")
+    at_two = summary.rows[0].best_of.steps
 
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["sgd", "momentum"]
-    assert ax.get_ylabel() == f"Steps to {summaries['one'].goal}"
+    assert pytest.approx(at_two * 0.091 / 1.001) == next(point.y for point in rings.points if point.x == 32)
+    assert [] == compare_data({"one": summary}).panel.of_kind("published")
+
+
+def test_the_picture_has_both_curves_on_logarithmic_axes(summaries):
+    figure = compare_figure(compare_data(summaries))
+    (ax,) = figure.axes
+
+    assert ("log", "log") == (ax.get_xscale(), ax.get_yscale())
+    assert ["sgd", "momentum"] == [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"Steps to {summaries['one'].goal}" == ax.get_ylabel()
+    assert ["95 % interval", "not reached: takes more steps than this", "perfect scaling"] == [
+        text.get_text() for text in figure.legends[0].get_texts()
+    ]

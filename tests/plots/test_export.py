@@ -24,7 +24,10 @@ def test_the_png_has_two_hundred_dots_for_an_inch(tmp_path, data):
     png = save(steps_curve_figure(data), data, tmp_path / "steps")[1].read_bytes()
     width, height = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
 
-    assert (width, height) == (1280, 920)  # 6.4 by 4.6 inches
+    inches = steps_curve_figure(data).get_size_inches()
+
+    assert 6.4 == inches[0]
+    assert (round(200 * inches[0]), round(200 * inches[1])) == (width, height)
 
 
 def test_the_csv_holds_the_numbers_and_leaves_the_unknown_empty(tmp_path, data):

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import dataclasses
 from html.parser import HTMLParser
 
 import pytest
 
+from batchlab.core.goal import Goal
 from batchlab.errors import InputError
-from batchlab.report.build import ReportSection, build_report, write_report
+from batchlab.report.build import build_report, write_report
+from batchlab.report.findings import Findings
+from batchlab.report.tables import published_beside
 
-VOID = {"meta", "br", "hr", "img", "input", "link"}
+VOID = {"meta", "br", "wbr", "hr", "img", "input", "link"}
 
 
 class Page(HTMLParser):
@@ -56,8 +60,8 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def section(make_summary):
-    return ReportSection(
-        summary=make_summary(unreached=(1,), is_open=(8,), at_boundary=("momentum",)),
+    return Findings(
+        summary=make_summary(unreached=(1,), is_open=(8,), at_boundary=("momentum",), seeds=6),
         spec={"name": "digits", "sweep": {"trials": 32}},
         environment={"host": "lab <1>", "versions": {"torch": "2.13.0"}},
         protocol={"protocol": "race", "trained_steps": 12_000, "full_steps": 48_000},
@@ -76,43 +80,57 @@ def test_the_page_is_well_formed_and_loads_nothing(section):
     assert "https://" not in html
 
 
-def test_both_figures_are_inside_and_ids_are_unique_over_all_workloads(section, make_summary):
-    page = Page(build_report([section, ReportSection(summary=make_summary(workload="digits/fc_128/sgd"))]))
+def test_both_figures_are_inside_twice_and_ids_are_unique_over_all_workloads(section, make_summary):
+    page = Page(build_report([section, Findings(summary=make_summary(workload="digits/fc_128/sgd"))]))
 
-    assert page.tags.count("svg") == 4
+    assert page.tags.count("svg") == 8  # each for a screen and for a phone
     assert len(page.ids) == len(set(page.ids))
     assert {address[1:] for address in page.addresses} <= set(page.ids)
 
 
 def test_the_steps_table_is_complete(section):
-    page = Page(build_report([section]))
-    header, *rows = page.tables[0]
+    (header, *rows), (counts, *trials), (_, *best) = Page(build_report([section])).tables[:3]
 
-    assert header[0] == "Batch size"
+    assert header[:2] == ["Batch size", "Confirmed"]
     assert [row[0] for row in rows[:4]] == ["1", "2", "4", "8"]
     assert len(rows) == 12
-    assert rows[0][1] == "not reached within 20,000 steps"
-    assert rows[3][2].endswith(" to > 20,000")
-    assert rows[1][6:] == ["32", "3", "1", "momentum"]
+    assert rows[0][1:3] == ["not reached", "> 20,000, budget"]
+    assert dict(zip(counts[:4], trials[1], strict=False)) == {
+        "Batch size": "2",
+        "Complete": "32",
+        "Infeasible": "3",
+        "Incomplete": "1",
+    }
+    assert best[1][1].startswith("learning_rate 0.0141 (")
 
 
-def test_the_page_tells_answer_warnings_fit_training_spec_and_environment(section):
+def test_the_page_tells_answer_protocol_warnings_fit_training_spec_and_environment(section):
     text = Page(build_report([section])).text
 
     assert "The fewest steps to val/classification_error < 0.03 are" in text
-    assert "Not reached, so not fitted: batch size 1." in text
-    assert "the best point lies at the edge of the search range of momentum" in text
-    assert "95 % interval, delta method" in text
+    assert "Full protocol: every trial was trained to its budget." in text
+    assert "the best point lies at the edge" in text
+    assert "Perfect scaling (efficiency of 80 % or more) up to" in text
+    assert "confirmed medians" in text
     assert "the race saved 75 %" in text
     assert 'name = "digits"' in text
     assert "versions.torch" in text
+
+
+def test_published_steps_stand_in_the_table_and_in_a_sentence(make_summary):
+    summary = make_summary(sizes=(16, 32, 64), workload="mnist/simple_cnn_base/nesterov_momentum")
+    summary = dataclasses.replace(summary, goal=Goal.read("val/classification_error < 0.01"))
+    page = Page(build_report([Findings(summary=summary, published=published_beside(summary))]))
+
+    assert {"Published", "Ratio"} <= set(page.tables[0][0])
+    assert published_beside(summary).sentence in page.text
 
 
 def test_what_comes_from_outside_is_escaped(make_summary):
     evil = "<script>alert(1)</script>"
     html = build_report(
         [
-            ReportSection(
+            Findings(
                 summary=make_summary(workload=f"a/{evil}/c"),
                 spec={"name": evil},
                 environment={evil: evil},
@@ -127,15 +145,15 @@ def test_what_comes_from_outside_is_escaped(make_summary):
 
 
 def test_what_was_not_given_is_left_out(make_summary):
-    page = Page(build_report([ReportSection(summary=make_summary(sizes=(1, 2), unreached=(1, 2)))]))
+    page = Page(build_report([Findings(summary=make_summary(sizes=(1, 2), unreached=(1, 2)))]))
 
-    assert page.tags.count("svg") == 1
-    for heading in ("Fit", "Training", "Spec", "Environment"):
+    assert page.tags.count("svg") == 2
+    for heading in ("Regimes", "Fit", "Training", "Spec", "Environment"):
         assert f"\n{heading}\n" not in page.text
 
 
 def test_several_workloads_get_an_overview_with_links(section, make_summary):
-    page = Page(build_report([section, ReportSection(summary=make_summary(workload="digits/fc_128/sgd"))]))
+    page = Page(build_report([section, Findings(summary=make_summary(workload="digits/fc_128/sgd"))]))
 
     assert page.addresses[:2] == ["#workload-1", "#workload-2"]
     assert page.tables[0][2][0] == "digits/fc_128/sgd"

@@ -1,75 +1,292 @@
+"""Every sentence, from summaries made by hand."""
+
 from __future__ import annotations
 
 import dataclasses
 
-from batchlab.report.words import answer, facts, fit_facts, sensitivity, training_cost
+import pytest
+
+from batchlab.analysis import BestOf, Interval
+from batchlab.analysis.regimes import RegimeEnd
+from batchlab.core.protocol import Protocol
+from batchlab.report import words
+
+RACE = Protocol(kind="race", race_factor=1.5, max_steps=50_000)
+EXACT = Protocol(kind="full", max_steps=20_000, is_grid=True, is_closed_form=True)
+GOAL = "val/classification_error < 0.03"
 
 
-def test_the_answer_tells_steps_critical_batch_size_and_both_ends(make_summary):
-    summary = make_summary()
-    text = answer(summary)
-
-    assert f"are {summary.best.steps}, at batch size" in text
-    assert "(12 batch sizes, n = 32 complete trials each)" in text
-    assert f"The critical batch size is {summary.fit.b_crit:.3g} (95 % interval " in text
-    assert f"Scaling is perfect up to batch size {summary.scaling.end_of_perfect}." in text
-    assert f"The maximum useful batch size is {summary.scaling.max_useful}: " in text
+def with_fit(summary, **changes):
+    return dataclasses.replace(summary, fit=dataclasses.replace(summary.fit, **changes))
 
 
-def test_a_bound_alone_is_told_as_a_bound(make_summary):
-    summary = make_summary()
-    lower = dataclasses.replace(summary, fit=dataclasses.replace(summary.fit, b_crit_ci=(143.2, None)))
-    neither = dataclasses.replace(summary, fit=dataclasses.replace(summary.fit, b_crit_ci=(None, None)))
-
-    assert "The critical batch size is above 143." in answer(lower)
-    assert "The critical batch size could not be determined." in answer(neither)
+def with_regimes(summary, perfect, maximal, **changes):
+    changed = {"is_thin": False, "advice": None, "perfect_up_to": RegimeEnd(*perfect), **changes}
+    regimes = dataclasses.replace(summary.regimes, maximal_from=RegimeEnd(*maximal), **changed)
+    return dataclasses.replace(summary, regimes=regimes)
 
 
-def test_a_curve_without_plateau_gives_a_lower_bound_of_the_useful_batch_size(make_summary):
-    text = answer(make_summary(sizes=(1, 2, 4)))
-
-    assert "Scaling is perfect as far as it was tried, to batch size 4." in text
-    assert "the maximum useful batch size is at least 4." in text
+# The headline
 
 
-def test_nothing_reached_is_said_plainly(make_summary):
-    text = answer(make_summary(sizes=(1, 2), unreached=(1, 2)))
+def with_best(summary, **changes):
+    """Return the summary with the answers of its last row changed, so that it has the fewest steps."""
+    *rows, last = summary.rows
+    return dataclasses.replace(summary, rows=(*rows, dataclasses.replace(last, **changes)))
 
-    assert (
-        text == "No trial reached val/classification_error < 0.03 at any batch size "
-        "(2 batch sizes, n = 32 complete trials each)."
+
+def test_a_confirmed_answer_says_what_it_is_the_median_of(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+    confirmed = dataclasses.replace(summary.rows[-1].confirmed, steps=205.5, interval=Interval(190, 260))
+    text = words.answer(with_best(summary, confirmed=confirmed))
+
+    assert text.startswith(
+        f"The fewest steps to {GOAL} are 205.5 (95 % interval 190 to 260) at batch size 16: the median over 6 fresh "
+        "seeds of the best configuration, from n = 32 complete trials at each of 3 batch sizes. "
+    )
+
+
+def test_best_of_m_says_what_it_is_the_median_of(make_summary):
+    summary = make_summary(sizes=(1, 4, 16))
+    text = words.answer(with_best(summary, best_of=BestOf(6, 205.0, Interval(190, None))))
+
+    assert text.startswith(
+        f"The fewest steps to {GOAL} are 205 (95 % interval 190 to > 20,000) at batch size 16: the median of what the "
+        "best of 6 trials needs, from n = 32 complete trials at each of 3 batch sizes. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"num_trials": 3}, "too few for an interval (6 give one)"),
+        ({"protocol": Protocol(kind="imported")}, "the paper's statistic, which has no interval"),
+        ({"num_trials": 5, "protocol": EXACT}, "exact, so without an interval"),
+        (
+            {"num_trials": 5, "protocol": Protocol(kind="full", is_grid=True)},
+            "points of a grid, which give no interval",
+        ),
+        ({"is_open": (1, 4, 16)}, "of which too few met the goal for an interval"),
+    ],
+)
+def test_a_minimum_says_why_it_has_no_interval(make_summary, options, reason):
+    summary = with_best(make_summary(sizes=(1, 4, 16), **options), steps=205)
+    num_trials = options.get("num_trials", 32)
+
+    assert words.answer(summary).startswith(
+        f"The fewest steps to {GOAL} are 205 at batch size 16: the minimum of n = {num_trials} complete trials at each "
+        f"of 3 batch sizes, {reason}. "
+    )
+
+
+def test_different_numbers_of_trials_are_told(make_summary):
+    summary = with_best(make_summary(sizes=(1, 4, 16), num_trials=3), num_trials=2)
+
+    assert "n = 2 to 3 complete trials at each of 3 batch sizes" in words.answer(summary)
+
+
+def test_nothing_reached_within_the_budget_is_said_plainly(make_summary):
+    assert words.answer(make_summary(sizes=(1, 2), unreached=(1, 2))) == (
+        f"No trial reached {GOAL} at any batch size within the budget of 20,000 steps (n = 32 complete trials at each "
+        "of 2 batch sizes)."
+    )
+
+
+def test_nothing_reached_before_the_race_ended_is_another_thing(make_summary):
+    assert words.answer(make_summary(sizes=(1,), unreached=(1,), protocol=RACE)) == (
+        f"No trial reached {GOAL} at any batch size before the race ended at step 20,000 (n = 32 complete trials at "
+        "one batch size)."
+    )
+
+
+def test_both_ends_of_training_are_told_where_both_happened(make_summary):
+    summary = make_summary(sizes=(1, 2), unreached=(1, 2), protocol=RACE)
+
+    assert "before the race ended at step 20,000 or within the budget of 50,000 steps" in words.answer(
+        with_best(summary, end_step=50_000)
+    )
+
+
+def test_a_goal_met_at_the_start_tells_nothing(make_summary):
+    summary = with_best(make_summary(sizes=(1, 4, 16), num_trials=3), steps=0)
+
+    assert words.answer(summary) == (
+        f"{GOAL} is met at step 0, before any training: that tells nothing about batch sizes."
     )
 
 
 def test_one_batch_size_says_nothing_of_scaling(make_summary):
-    assert answer(make_summary(sizes=(8,))).endswith("One batch size tells nothing about scaling.")
+    assert words.answer(make_summary(sizes=(8,))).endswith("One batch size tells nothing about scaling.")
 
 
-def test_fit_details_hold_both_intervals_and_the_alternative(make_summary):
-    found = dict(fit_facts(make_summary().fit))
+# The critical batch size
 
-    assert "95 % interval, bootstrap over trials, 20 resamples" in found
-    assert " to " in found["95 % interval, delta method"]
+
+@pytest.mark.parametrize(
+    ("b_crit", "interval", "sentence"),
+    [
+        (104.2, Interval(98.1, 276.0), "The critical batch size is 104 (95 % interval 98.1 to 276, from minima)."),
+        (104.2, Interval(143.2, None), "The critical batch size is above 143 (95 %)."),
+        (None, Interval(None, 88.0), "The critical batch size is below 88 (95 %)."),
+        (None, Interval(None, None), "The critical batch size could not be determined."),
+    ],
+)
+def test_the_critical_batch_size_never_stands_without_its_interval(make_summary, b_crit, interval, sentence):
+    assert sentence in words.answer(with_fit(make_summary(), b_crit=b_crit, b_crit_ci=interval))
+
+
+def test_confirmed_medians_are_named_as_what_was_fitted(make_summary):
+    assert ", from confirmed medians)." in words.answer(make_summary(seeds=6))
+
+
+def test_an_exact_critical_batch_size_says_why_it_has_no_interval(make_summary):
+    summary = with_fit(make_summary(num_trials=5, protocol=EXACT), b_crit=110.0)
+
+    assert "The critical batch size is 110, without an interval: steps are exact here." in words.answer(summary)
+
+
+def test_no_fit_is_said(make_summary):
+    assert "The critical batch size could not be determined." in words.answer(make_summary(sizes=(1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("b_crit", "interval", "text"),
+    [
+        (104.2, Interval(98.1, 276.0), "104 (98.1 to 276)"),
+        (104.2, Interval(143.2, None), "> 143"),
+        (None, Interval(None, None), "not bounded"),
+    ],
+)
+def test_the_critical_batch_size_in_a_few_characters(make_summary, b_crit, interval, text):
+    assert text == words.critical(with_fit(make_summary(), b_crit=b_crit, b_crit_ci=interval).fit)
+
+
+def test_without_a_fit_there_is_nothing_to_show():
+    assert words.critical(None) == "no fit"
+
+
+# Regimes
+
+
+def test_both_ends_come_with_their_range(make_summary):
+    summary = with_regimes(make_summary(), (26.1, 24.5, 69.0), (417.0, 392.0, 1104.0))
+
+    assert words.regimes(summary) == [
+        "Scaling is perfect (efficiency of 80 % or more) up to batch size 26 (range 24 to 69).",
+        "From batch size 417 (range 392 to 1,104) on, no larger one saves more than a fifth of the steps.",
+    ]
+
+
+def test_ends_beyond_what_was_tried_are_not_extrapolated(make_summary):
+    summary = with_regimes(make_summary(sizes=(16, 32, 64)), (90.0, 70.0, 200.0), (900.0, 500.0, 2000.0))
+
+    assert words.regimes(summary) == [
+        "Scaling is perfect as far as it was tried, to batch size 64.",
+        "Steps still fall at batch size 64, the largest that reached the goal.",
+    ]
+
+
+def test_ends_below_what_was_tried_are_not_extrapolated(make_summary):
+    summary = with_regimes(make_summary(sizes=(16, 32, 64)), (2.0, 1.0, 3.0), (9.0, 5.0, 12.0))
+
+    assert words.regimes(summary) == [
+        "Perfect scaling ends below batch size 16, the smallest that reached the goal.",
+        "No larger batch size than 16, the smallest, saves more than a fifth of the steps.",
+    ]
+
+
+def test_an_open_range_makes_no_claim(make_summary):
+    summary = with_regimes(make_summary(), (26.0, 24.0, None), (417.0, None, None))
+
+    assert words.regimes(summary) == [
+        "Where perfect scaling ends is not known: somewhere above 24.",
+        "From where on a larger batch size saves little is not known.",
+    ]
+
+
+def test_thin_data_tell_what_would_tell(make_summary):
+    summary = with_regimes(make_summary(), (26, 24, 69), (417, 392, 1104), is_thin=True, advice="Run 6 trials.")
+
+    assert words.regimes(summary) == ["Run 6 trials."]
+    assert words.answer(summary).endswith("Run 6 trials.")
+
+
+def test_exact_ends_need_no_range(make_summary):
+    summary = with_regimes(make_summary(num_trials=5, protocol=EXACT), (26.1, None, None), (417.0, None, None))
+
+    assert words.regimes(summary) == [
+        "Scaling is perfect (efficiency of 80 % or more) up to batch size 26.",
+        "From batch size 417 on, no larger one saves more than a fifth of the steps.",
+    ]
+
+
+def test_the_facts_of_the_regimes_say_what_they_were_read_from(make_summary):
+    summary = with_regimes(make_summary(), (26.1, 24.5, 69.0), (None, None, None))
+    found = words.regime_facts(summary)
+
+    assert [value for _, value in found[:2]] == ["26 (range 24 to 69)", "not known"]
+    assert found[2][1].startswith("the fit")
+    shape = with_regimes(summary, (26, 24, 69), (None, None, None), source="shape")
+    assert words.regime_facts(shape)[2][1].startswith("the closest convex curve")
+
+
+# The protocol
+
+
+@pytest.mark.parametrize(
+    ("protocol", "sentence"),
+    [
+        (RACE, "Raced: trials ended at 1.5 times the steps of the first that met the goal, so counts of diverged and "),
+        (RACE.model_copy(update={"race_factor": 1.0}), "Raced: trials ended with the first that met the goal, so "),
+        (RACE.model_copy(update={"race_factor": None}), "Raced: trials ended soon after the first that met the goal, "),
+        (Protocol(kind="full"), "Full protocol: every trial was trained to its budget."),
+        (Protocol(kind="imported"), "Imported: these trials were not run here"),
+    ],
+)
+def test_the_protocol_is_stated(make_summary, protocol, sentence):
+    assert words.protocol(make_summary(protocol=protocol)).startswith(sentence)
+
+
+def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
+    way_out = "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
+
+    assert words.protocol(make_summary()).endswith(way_out)
+    assert words.protocol(make_summary(seeds=6)).endswith(
+        "Confirmed: the median over 6 fresh seeds of the best configuration."
+    )
+    for protocol in (EXACT, Protocol(kind="imported")):
+        assert "onfirm" not in words.protocol(make_summary(num_trials=3, protocol=protocol))
+
+
+# Facts
+
+
+def test_fit_details_name_what_was_fitted_and_what_contradicts_it(make_summary):
+    summary = with_fit(make_summary(unreached=(1, 2)), contradicted_by=(2,), censored=(1, 2))
+    found = dict(words.fit_facts(summary.fit))
+
+    assert found["Fitted to"] == "minima"
+    assert " to " in found["95 % interval"]
     assert found["Largest deviation from the curve"].endswith(" %")
     assert "AIC" in found["Alternative S_min + (E_min / B)^a"]
+    assert found["Not reached, so a lower bound only"] == "batch size 1 and 2"
+    assert found["Contradicted by"] == "batch size 2"
 
 
-def test_sensitivity_holds_three_thresholds_of_each(make_summary):
-    summary = make_summary()
-    ends, useful = (value for _, value in sensitivity(summary))
+def test_exact_steps_have_no_interval_in_the_details(make_summary):
+    found = dict(words.fit_facts(make_summary(num_trials=5, protocol=EXACT).fit))
 
-    assert f"80 %: {summary.scaling.end_of_perfect}" in ends
-    assert f"25 %: {summary.scaling.max_useful}" in useful
-    assert (ends.count(", "), useful.count(", ")) == (2, 2)
+    assert found["95 % interval"] == "none: steps are exact here"
+    assert "Contradicted by" not in found
 
 
 def test_the_saving_of_the_race_is_a_share_of_the_full_protocol():
-    told = training_cost({"trained_steps": 12_000, "full_steps": 48_000})
+    told = words.training_cost({"trained_steps": 12_000, "full_steps": 48_000})
 
     assert told == "12,000 steps were trained instead of 48,000 in full: the race saved 75 %."
-    assert training_cost({"trained_steps": 12_000}) == "12,000 steps were trained."
-    assert training_cost({"protocol": "full"}) is None
+    assert words.training_cost({"trained_steps": 12_000}) == "12,000 steps were trained."
+    assert words.training_cost({"protocol": "full"}) is None
 
 
 def test_nested_values_are_named_by_their_place():
-    assert facts({"a": [1, 2], "b": {"c": {"d": "x"}}}) == [("a", "1, 2"), ("b.c.d", "x")]
+    assert words.facts({"a": [1, 2], "b": {"c": {"d": "x"}}}) == [("a", "1, 2"), ("b.c.d", "x")]

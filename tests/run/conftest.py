@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ import pytest
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
+from batchlab.run.pack import Hooks, train_pack
+from batchlab.run.study_run import StudyRun
+from batchlab.store.study_folder import StudyFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -72,3 +76,55 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give every test an empty cache, and let worker processes import what is defined in test files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(str(ROOT))
+
+
+def _train(trainer, task, ends):
+    """Train a pack here; `ends` is the list of all ends that packs have confirmed."""
+    hooks = Hooks(lambda: min([task.end_step, *ends]), ends.append, lambda *_: None, lambda: False)
+    return train_pack(trainer, task, hooks)
+
+
+def _fill(study, path, trainer, pack_size, chance=None, restarts=0.0, **options):
+    """Fill a study; `chance` shuffles packs, hides ends from them and throws the process away now and then."""
+    chance = chance or random.Random(0)
+    while True:
+        run, ends = StudyRun(study, StudyFolder(path), **options), []
+        if run.is_done:
+            return run
+        run.open_round() if run.pack_size else run.choose_pack_size(pack_size)
+        while not run.is_done and chance.random() >= restarts:
+            tasks = []
+            while task := run.take_task():
+                tasks.append(task)
+            for name, task in chance.sample(tasks, len(tasks)):
+                seen = ends if chance.random() < 0.5 else []  # a pack that hears nothing trains too far
+                result = _train(trainer, task, seen)
+                run.put_back(name) if result is None else run.keep_part(name, result)
+                if chance.random() < restarts:
+                    break
+            else:
+                continue
+            break
+
+
+def _outcome_of(path):
+    """Return everything that is stored but times and places."""
+    result = StudyFolder(path).result()
+    trials = [
+        (trial.trial_id, trial.status, trial.last_step, trial.diverged_step, trial.round, trial.metaparameters)
+        for trial in result.trials
+    ]
+    rows = list(zip(result.measurements.trial_id.tolist(), result.measurements.step.tolist(), strict=True))
+    return result.end_step, trials, rows, result.measurements.metrics["val/loss"].tolist()
+
+
+@pytest.fixture
+def fill() -> Callable[..., StudyRun]:
+    """Return a function that fills a study in this process."""
+    return _fill
+
+
+@pytest.fixture
+def outcome_of() -> Callable[[Path], Any]:
+    """Return a function that returns everything that is stored of a study but times and places."""
+    return _outcome_of

@@ -1,25 +1,123 @@
-"""What a sweep may cost, before it runs."""
+"""What a sweep may cost, before it runs: a bound, and what a pilot lets expect."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from batchlab.run.estimate import estimate_sweep
+from batchlab.core.sweep import Sweep
+from batchlab.run import estimate as module
+from batchlab.run.estimate import _estimate, estimate_sweep, nearest_size
+from batchlab.run.executor import CalibrateTask
 from batchlab.run.pack_size_cache import Calibration, recall, remember
+from batchlab.run.pilot import Pilot
+
+SIZES = [1, 4, 16, 64, 256, 1024]
 
 
-def test_the_cost_is_trials_times_steps_times_the_measured_time(make_digits):
-    sweep = make_digits({"sweep.max_examples": 640})
-    for batch_size, seconds in ((16, 1e-3), (64, 4e-3)):
-        remember(sweep.study(batch_size), Calibration(4, seconds))
+def pilot(goal_steps=None, steps=20, seconds_per_evaluation=0.0):
+    return Pilot(8, steps, goal_steps, 0.5, seconds_per_evaluation)
 
-    small, large = estimate_sweep(sweep, None)
 
-    assert (small.batch_size, small.trials, small.attempts, small.max_steps) == (16, 6, 30, 40)
-    assert small.max_seconds == pytest.approx(6 * 40 * 1e-3)
-    assert (large.batch_size, large.max_steps) == (64, 10)
-    assert large.max_seconds == pytest.approx(6 * 10 * 4e-3)
-    assert set(small.first_point) == {"learning_rate", "momentum"}
+def study_of(make_scripted, batch_size=8, **changes):
+    return make_scripted({"sweep.batch_sizes": [batch_size], **changes}).study(batch_size)
+
+
+def test_the_bound_is_trials_times_steps_and_evaluations(make_scripted):
+    """4 trials of 100 steps of 1 ms and, every 10 steps from 0 on, 11 evaluations of 5 ms."""
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), {8: 20})
+
+    assert found.max_seconds == pytest.approx(4 * (100 * 1e-3 + 11 * 5e-3))
+
+
+def test_a_goal_met_in_the_pilot_lets_expect_the_end_of_the_race(make_scripted):
+    """Met at 20, so all train to 30 of 100: 30 steps and 4 evaluations each."""
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), {8: 20})
+
+    assert (found.expected_steps, found.expected_from) == (30, None)
+    assert found.expected_seconds == pytest.approx(4 * (30 * 1e-3 + 4 * 5e-3))
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "goals", "steps", "source"),
+    [
+        (8, {16: 20}, 60, 16),  # half the batch, twice the steps: 40, and half as much again
+        (8, {2: 20}, 30, 2),  # a larger batch needs no more
+        (8, {1: 20, 16: 10}, 30, 16),  # the nearest counts: 20
+        (8, {512: 20}, 100, 512),  # 64 times the steps are more than the budget
+        (8, {16: 4}, 30, 16),  # the pilot trained 20 steps without the goal
+    ],
+)
+def test_a_goal_that_the_pilot_did_not_meet_is_guessed_from_a_neighbour(
+    make_scripted, batch_size, goals, steps, source
+):
+    found = _estimate(study_of(make_scripted, batch_size), Calibration(2, 1e-3), pilot(), goals)
+
+    assert (found.expected_steps, found.expected_from) == (steps, source)
+
+
+def test_where_no_pilot_met_the_goal_nothing_is_expected(make_scripted):
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(), {})
+
+    assert (found.expected_steps, found.expected_seconds, found.expected_from) == (None, None, None)
+
+
+def test_the_full_protocol_trains_to_the_budget_whatever_the_pilot_saw(make_scripted):
+    study = study_of(make_scripted, **{"sweep.protocol": "full"})
+    found = _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20})
+
+    assert (found.expected_steps, found.expected_seconds) == (100, found.max_seconds)
+
+
+@given(
+    goals=st.dictionaries(st.sampled_from(SIZES), st.integers(1, 1000)),
+    met=st.none() | st.integers(1, 1000),
+    steps=st.integers(0, 1000),
+    max_steps=st.integers(1, 500),
+    size=st.sampled_from(SIZES),
+)
+def test_what_is_expected_is_never_more_than_the_bound(goals, met, steps, max_steps, size):
+    spec = {
+        "name": "any",
+        "workload": {"dataset": "any", "model": "any", "optimizer": "any"},
+        "sweep": {"batch_sizes": [size], "trials": 3, "max_steps": max_steps, "goal": "val/loss < 1"},
+        "search_space": {"learning_rate": {"min": 0.1, "max": 1.0}},
+    }
+    seen = pilot(None if met is None else min(met, max_steps), min(steps, max_steps), 1e-3)
+    goals = {**goals, **({} if met is None else {size: min(met, max_steps)})}
+
+    found = _estimate(Sweep.parse(spec, "any").study(size), Calibration(1, 1e-3), seen, goals)
+
+    assert (found.expected_seconds is None) == (not goals)
+    assert found.expected_seconds is None or 0 < found.expected_seconds <= found.max_seconds
+
+
+@given(st.integers(1, 10**5), st.lists(st.integers(1, 10**5), min_size=1))
+def test_the_nearest_batch_size_is_near_by_ratio(size, known):
+    nearest = nearest_size(size, known)
+
+    assert all(max(nearest / size, size / nearest) <= max(k / size, size / k) * (1 + 1e-9) for k in known)
+
+
+# With a worker
+
+
+def test_a_sweep_is_estimated_study_by_study_and_told_so(make_nqm):
+    """The quadratic model with learning rates on a grid: the first 8 of 12 meet the goal or do not, exactly."""
+    sweep, told = make_nqm({"sweep.batch_sizes": [16, 256]}), []
+
+    small, large = estimate_sweep(sweep, None, told.append)
+
+    assert (small.batch_size, small.trials, small.attempts, small.max_steps) == (16, 12, 12, 400)
+    assert set(small.first_point) == {"learning_rate"}
+    assert large.pilot.goal_steps is not None
+    assert large.expected_steps == sweep.study(256).end_step(large.pilot.goal_steps)
+    assert 0 < large.expected_seconds < large.max_seconds
+    assert [line.split(":")[0] for line in told] == ["batch size     16", "batch size    256"]
+    assert f"of 8 trials the first met the goal at step {large.pilot.goal_steps}" in told[1]
 
 
 def test_what_is_not_known_is_measured_and_remembered(make_nqm):
@@ -29,3 +127,54 @@ def test_what_is_not_known_is_measured_and_remembered(make_nqm):
 
     assert 0 < estimate.seconds_per_trial_step < 1
     assert recall(sweep.study(16)).seconds_per_trial_step == estimate.seconds_per_trial_step
+
+
+def test_what_is_known_is_not_measured_again(make_digits):
+    sweep = make_digits({"sweep.batch_sizes": [16]})
+    remember(sweep.study(16), Calibration(4, 0.25))
+
+    (estimate,) = estimate_sweep(sweep, None)
+
+    assert estimate.seconds_per_trial_step == 0.25
+    assert estimate.pilot.trials == 6
+    assert estimate.pilot.best_value <= 1
+
+
+class SlowExecutor:
+    """Answers after two silences."""
+
+    def __init__(self):
+        self.events_given = iter([[], [], [module.Finished(None, "answer")]])
+
+    def submit(self, key, errand):
+        pass
+
+    def events(self, timeout):
+        return next(self.events_given)
+
+
+def test_a_long_wait_is_told_now_and_then(make_nqm):
+    told = []
+
+    answer = module._answer(SlowExecutor(), CalibrateTask(make_nqm().study(16), {}), told.append)
+
+    assert answer == "answer"
+    assert told == [
+        "batch size     16: still measuring, 10 s so far",
+        "batch size     16: still measuring, 20 s so far",
+    ]
+
+
+def test_pilots_of_a_sweep_are_short(make_nqm, monkeypatch):
+    """A goal that is never met: each pilot has its time and no more, in proportion to what it is about."""
+    monkeypatch.setattr(module, "LEAST_SECONDS", 0.05)
+    sweep = make_nqm({"sweep.goal": "val/risk <= 1e-12", "sweep.max_steps": 10**7, "sweep.trials": 3})
+    for study in sweep.studies():
+        remember(study, Calibration(3, 1e-12))
+    started = time.perf_counter()
+
+    found = estimate_sweep(sweep, None)
+
+    assert all(each.expected_seconds is None for each in found)
+    assert all(0 < each.pilot.steps < 10**7 for each in found)
+    assert time.perf_counter() - started < 60

@@ -70,7 +70,7 @@ IMPATIENT = """
 import sys
 from pathlib import Path
 
-from batchlab.search import pack
+from batchlab.run import pack
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
 
@@ -136,9 +136,19 @@ def stored(lab, name):
             result.measurements.trial_id.tobytes(),
             result.measurements.step.tobytes(),
             {metric: values.tobytes() for metric, values in result.measurements.metrics.items()},
+            confirmed(store.study_folder(name, result.batch_size)),
         )
         for result in results.results
     }
+
+
+def confirmed(folder):
+    """Return what became of the replicates, without times, and the bytes of their rows."""
+    if folder.confirmation() is None:
+        return None
+    rows = folder.replicates()
+    replicates = [each.model_dump(exclude={"wall_seconds"}) for each in folder.confirmation().replicates]
+    return replicates, rows.step.tobytes(), {metric: values.tobytes() for metric, values in rows.metrics.items()}
 
 
 def files(lab):
@@ -243,16 +253,22 @@ class Watch:
         return files
 
 
+CONFIRMED = DIGITS.replace("[8, 64, 256]", "[16, 256]").replace(
+    "trials = 16", "trials = 8\nconfirm = {seeds = 6, points = 3}"
+)
+
+
 @pytest.mark.slow
-def test_twenty_kills_leave_no_trace(tmp_path):
+@pytest.mark.parametrize(("text", "least"), [(DIGITS, 20), (CONFIRMED, 10)], ids=["search", "confirm"])
+def test_many_kills_leave_no_trace(tmp_path, text, least):
     """SIGKILL at random moments: after a random time from the start, or after a random number of file changes."""
     spec, script, chance = tmp_path / "spec.toml", tmp_path / "impatient.py", random.Random(0)
-    spec.write_text(DIGITS)
+    spec.write_text(text)
     script.write_text(IMPATIENT)
     labs, num_kills, num_checkpoints = [tmp_path / "straight", tmp_path / "lab-0"], 0, 0
     finish(Run([str(script), str(spec), str(labs[0])]))
 
-    while num_kills < 20:
+    while num_kills < least:
         watch = Watch(labs[-1])
         with Run([str(script), str(spec), str(labs[-1])]) as run:
             if num_kills % 4 == 3:
@@ -263,15 +279,15 @@ def test_twenty_kills_leave_no_trace(tmp_path):
             if is_running:
                 run.process.kill()
                 num_kills += 1
-                num_checkpoints += any(labs[-1].glob("sweeps/*/*/checkpoints/*.npz"))
+                num_checkpoints += any(labs[-1].glob("sweeps/*/*/**/checkpoints/*.npz"))
                 continue
             assert run.process.returncode == 0, run.end()
         labs.append(tmp_path / f"lab-{len(labs) - 1}")
     finish(Run([str(script), str(spec), str(labs[-1])]))
 
     expected = stored(labs[0], "digits")
-    assert num_checkpoints > 5, "too few kills in the middle of a pack to show anything"
-    assert any(trial["round"] > 1 for _, trials, *_ in expected.values() for trial in trials)
+    assert num_checkpoints > least // 4, "too few kills in the middle of a pack to show anything"
+    assert any(trial["round"] > 1 for _, trials, *_ in expected.values() for trial in trials) or "confirm" in text
     for lab in labs[1:]:
         assert stored(lab, "digits") == expected
         assert files(lab) == files(labs[0])

@@ -1,13 +1,17 @@
-"""What a person sees while a sweep runs: time left, best steps, and a line for each study that ends."""
+"""How far studies are: best steps and values so far, and the time left."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from batchlab.core.evaluation import Evaluation
+from batchlab.run import progress as progress_module
 from batchlab.run.pack import Hooks, train_pack
-from batchlab.run.progress import PlainDisplay, StudyProgress, make_display, time_left
+from batchlab.run.progress import StudyProgress, count_evaluations, time_left
+from batchlab.run.standing import Standing
 from batchlab.run.study_run import StudyRun
-from batchlab.search import progress as progress_module
 from batchlab.store.study_folder import StudyFolder
 
 
@@ -38,7 +42,7 @@ def test_time_left_is_the_rest_of_the_steps_times_their_time(make_progress):
     progress = make_progress()
     assert progress.seconds_left() is None
     progress.start("1-0", 2)
-    progress.advance("1-0", 30, 2, None)
+    progress.advance("1-0", Standing(30, 2, None))
     progress.seconds_per_trial_step = 0.01
 
     assert progress.seconds_left() == pytest.approx(3.4)
@@ -50,7 +54,7 @@ def test_a_winner_shortens_the_time_left(make_progress):
     """The goal at 30 ends the race at 50: 2 x 20 + 2 x 50 trial-steps."""
     progress = make_progress()
     progress.start("1-0", 2)
-    progress.advance("1-0", 30, 2, 30)
+    progress.advance("1-0", Standing(30, 2, 30))
     progress.seconds_per_trial_step = 0.1
 
     assert progress.best_steps == 30
@@ -62,11 +66,11 @@ def test_the_time_of_a_step_is_taken_from_the_pack_in_training(make_progress, mo
     progress, now = make_progress(), iter([0.0, 1.0, 1.0, 3.0, 3.0])
     monkeypatch.setattr(progress_module.time, "perf_counter", lambda: next(now))
     progress.start("1-0", 2)
-    progress.advance("1-0", 10, 2, None)
+    progress.advance("1-0", Standing(10, 2, None))
     assert progress.seconds_per_trial_step is None  # the start of a pack is slow, and not counted
 
     monkeypatch.setattr(progress_module.time, "perf_counter", lambda: 3.0)
-    progress.advance("1-0", 30, 2, None)
+    progress.advance("1-0", Standing(30, 2, None))
 
     assert progress.seconds_per_trial_step == pytest.approx((3.0 - 1.0) / (20 * 2))
 
@@ -105,31 +109,41 @@ def test_a_finished_study_needs_no_time(make_progress, scripted):
     assert (progress.num_done, progress.best_steps) == (4, 20)
 
 
-def test_a_plain_line_is_printed_once_for_a_finished_study(make_progress, scripted, capsys):
-    progress, display = make_progress(), PlainDisplay()
-    display.show([progress], 1)
-    assert capsys.readouterr().err == ""
-    finish(progress, scripted())
+def test_evaluations_are_timed_apart_from_steps(make_progress, monkeypatch):
+    """Ten steps of two trials with five evaluations in 6 s, of which those take 5: 0.05 s a trial-step, 0.5 s each.
 
-    display.show([progress], 1)
-    display.show([progress], 1)
-    captured = capsys.readouterr()
+    From step 20 to the end at 100 each of the two needs 80 steps and 8 evaluations: 16 s, where the mean of the
+    last ten steps would promise 48 s. The two that wait need 100 steps and 10 evaluations each.
+    """
+    progress, now = make_progress(), iter([0.0, 1.0, 7.0])
+    monkeypatch.setattr(progress_module.time, "perf_counter", lambda: next(now))
+    progress.start("1-0", 2)
+    progress.advance("1-0", Standing(10, 2, None, 0.9, 1, 0.5))
+    progress.advance("1-0", Standing(20, 2, None, 0.8, 6, 5.5))
 
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("batch size      8: finished")
-    assert captured.out == ""
-
-
-def test_a_plain_line_is_printed_after_a_quiet_while(make_progress, capsys, monkeypatch):
-    progress, display = make_progress(), PlainDisplay()
-    progress.run.take_task()
-    monkeypatch.setattr(progress_module, "PLAIN_SECONDS", -1.0)
-
-    display.show([progress], 1)
-
-    line = capsys.readouterr().err
-    assert line.startswith("0/1 studies; unknown time left; running: 8 (0/4 trials, goal not met")
+    assert progress.seconds_per_trial_step == pytest.approx(1 / 20)
+    assert progress.seconds_per_evaluation == pytest.approx(5 / 10)
+    assert progress.seconds_left() == pytest.approx(2 * (80 * 0.05 + 8 * 0.5) + 2 * (100 * 0.05 + 10 * 0.5))
 
 
-def test_elsewhere_than_on_a_terminal_lines_are_plain(capsys):
-    assert isinstance(make_display(), PlainDisplay)
+def test_the_best_value_is_kept_over_packs_and_pauses(make_progress):
+    progress = make_progress()
+    for name, step, value in (("1-0", 30, 0.7), ("1-1", 20, 0.9), ("1-1", 30, None)):
+        progress.start(name, 2)
+        progress.advance(name, Standing(step, 2, best_value=value))
+
+    assert (progress.best_value, progress.step) == (0.7, 30)
+
+
+@given(
+    evaluation=st.one_of(
+        st.builds(Evaluation, growth=st.floats(1.01, 3)), st.builds(Evaluation, every=st.integers(1, 50))
+    ),
+    ends=st.tuples(st.integers(0, 300), st.integers(0, 300)),
+)
+def test_evaluations_are_counted_as_they_will_be_made(evaluation, ends):
+    start, end = sorted(ends)
+    made = [step for step in evaluation.steps(1000) if step < 1000]
+    start = max(step for step in made if step <= start)
+
+    assert count_evaluations(evaluation, start, end) == sum(start < step <= end for step in made)

@@ -16,46 +16,6 @@ class Killed(BaseException):
     """Stands for a kill: nothing catches it."""
 
 
-def train(trainer, task, ends):
-    """Train a pack here; `ends` is the list of all ends that packs have confirmed."""
-    hooks = Hooks(lambda: min([task.end_step, *ends]), ends.append, lambda *_: None, lambda: False)
-    return train_pack(trainer, task, hooks)
-
-
-def fill(study, path, trainer, pack_size, chance=None, restarts=0.0):
-    """Fill a study; `chance` shuffles packs, hides ends from them and throws the process away now and then."""
-    chance = chance or random.Random(0)
-    while True:
-        run, ends = StudyRun(study, StudyFolder(path)), []
-        if run.is_finished:
-            return run
-        run.open_round() if run.pack_size else run.choose_pack_size(pack_size)
-        while not run.is_finished and chance.random() >= restarts:
-            tasks = []
-            while task := run.take_task():
-                tasks.append(task)
-            for name, task in chance.sample(tasks, len(tasks)):
-                seen = ends if chance.random() < 0.5 else []  # a pack that hears nothing trains too far
-                result = train(trainer, task, seen)
-                run.put_back(name) if result is None else run.keep_part(name, result)
-                if chance.random() < restarts:
-                    break
-            else:
-                continue
-            break
-
-
-def outcome_of(path):
-    """Return everything that is stored but times and places."""
-    result = StudyFolder(path).result()
-    trials = [
-        (trial.trial_id, trial.status, trial.last_step, trial.diverged_step, trial.round, trial.metaparameters)
-        for trial in result.trials
-    ]
-    rows = list(zip(result.measurements.trial_id.tolist(), result.measurements.step.tolist(), strict=True))
-    return result.end_step, trials, rows, result.measurements.metrics["val/loss"].tolist()
-
-
 def obvious_race(study, num_points, goal_at, diverges_at):
     """Return the rules of the race, written out: the end, and by trial its status, last row and round.
 
@@ -87,7 +47,9 @@ def obvious_race(study, num_points, goal_at, diverges_at):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_a_study_follows_the_rules_of_the_race_whatever_happens_on_the_way(make_scripted, scripted, tmp_path, seed):
+def test_a_study_follows_the_rules_of_the_race_whatever_happens_on_the_way(
+    make_scripted, scripted, tmp_path, fill, outcome_of, seed
+):
     """Random fates; packs of any size in any order, ends unheard, the process thrown away between packs."""
     chance = random.Random(seed)
     trials = chance.randint(1, 6)
@@ -115,7 +77,7 @@ def test_a_study_follows_the_rules_of_the_race_whatever_happens_on_the_way(make_
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_race_and_the_full_protocol_have_the_same_winner(make_scripted, scripted, tmp_path, seed):
+def test_the_race_and_the_full_protocol_have_the_same_winner(make_scripted, scripted, tmp_path, seed, fill):
     """Where nobody diverges: the same steps to the goal, of the same trial, with fewer steps trained."""
     chance = random.Random(seed)
     goal_at = {i: chance.randint(1, 60) for i in range(6) if chance.random() < 0.7} | {0: 60}
@@ -151,12 +113,12 @@ def test_a_task_carries_the_points_and_fixed_metaparameters_of_its_trials(make_s
 
     name, task = run.take_task()
 
-    assert name == "1-1"
+    assert name == "trials-2-3"
     assert [point.trial_id for point in task.points] == [2, 3]
     assert [point.metaparameters for point in task.points] == [
         {"momentum": 0.9, **point} for point in run.record.points[2:4]
     ]
-    assert task.checkpoint == tmp_path / "8" / "checkpoints" / "1-1.npz"
+    assert task.checkpoint == tmp_path / "8" / "checkpoints" / "trials-2-3.npz"
     assert run.take_task() is None
 
 
@@ -176,16 +138,17 @@ def test_a_resumed_study_knows_the_end_that_a_finished_pack_has_set(make_scripte
     run.choose_pack_size(2)
     name, task = run.take_task()
     assert task.end_step == 100
-    run.keep_part(name, train(trainer, task, []))
+    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False)
+    run.keep_part(name, train_pack(trainer, task, hooks))
 
     resumed = StudyRun(study, folder)
     resumed.open_round()
     name, task = resumed.take_task()
 
-    assert (name, task.end_step) == ("1-1", 30)
+    assert (name, task.end_step) == ("trials-2-3", 30)
 
 
-def test_a_trial_record_tells_how_the_trial_ended(make_scripted, scripted, tmp_path):
+def test_a_trial_record_tells_how_the_trial_ended(make_scripted, scripted, tmp_path, fill):
     """Of four trials 0 wins at 40, 1 diverges after its row at 20, 2 diverges when the race (60) is over."""
     study = make_scripted().study(8)
     trainer = scripted(goal_at={0: 40}, diverges_at={1: 25, 2: 65})
@@ -206,7 +169,7 @@ def test_a_trial_record_tells_how_the_trial_ended(make_scripted, scripted, tmp_p
     assert sum(trial.wall_seconds for trial in trials) == pytest.approx(run.record.wall_seconds)
 
 
-def test_every_stored_trial_ends_with_its_last_row(make_scripted, scripted, tmp_path):
+def test_every_stored_trial_ends_with_its_last_row(make_scripted, scripted, tmp_path, fill):
     trainer = scripted(goal_at={0: 40}, diverges_at={1: 25, 2: 65, 5: 1})
     fill(make_scripted().study(8), tmp_path / "8", trainer, pack_size=2)
     result = StudyFolder(tmp_path / "8").result()
@@ -215,7 +178,7 @@ def test_every_stored_trial_ends_with_its_last_row(make_scripted, scripted, tmp_
         assert result.measurements.curve(trial.trial_id).steps[-1] == trial.last_step
 
 
-def test_points_that_run_out_are_noted(make_scripted, scripted, tmp_path):
+def test_points_that_run_out_are_noted(make_scripted, scripted, tmp_path, fill):
     study = make_scripted({"sweep.trials": 3, "sweep.max_attempts": 5}).study(8)
 
     run = fill(study, tmp_path / "8", scripted(diverges_at={0: 5, 2: 5, 4: 5}), pack_size=4)
@@ -225,7 +188,9 @@ def test_points_that_run_out_are_noted(make_scripted, scripted, tmp_path):
 
 
 @pytest.mark.parametrize("moment", ["write_measurements", "write_trials", "save_record", "tidy"])
-def test_a_kill_while_the_outcome_is_stored_ends_well(make_scripted, scripted, tmp_path, monkeypatch, moment):
+def test_a_kill_while_the_outcome_is_stored_ends_well(
+    make_scripted, scripted, tmp_path, monkeypatch, moment, fill, outcome_of
+):
     from batchlab.store import study_folder
 
     study, trainer = make_scripted().study(8), scripted(goal_at={0: 20}, diverges_at={1: 10})
@@ -234,7 +199,7 @@ def test_a_kill_while_the_outcome_is_stored_ends_well(make_scripted, scripted, t
     original = getattr(home, moment)
 
     def kill_at_the_end(*arguments, **options):
-        if moment == "tidy" or (tmp_path / "8" / "parts" / "2-0.parquet").exists():
+        if moment == "tidy" or (tmp_path / "8" / "parts" / "trials-4.parquet").exists():
             raise Killed
         return original(*arguments, **options)
 

@@ -6,7 +6,7 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.data import registry as data
-from batchlab.engine.quadratic import QuadraticTrainer, is_quadratic
+from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import SpecError
 from batchlab.run.trainers import make_trainer
@@ -177,12 +177,17 @@ def test_a_goal_on_a_split_that_is_evaluated_is_welcome(make_digits):
 
 
 def test_a_workload_gets_its_trainer(make_digits, make_nqm):
-    assert is_quadratic(make_nqm().workload)
+    assert make_nqm().workload.is_closed_form
     assert isinstance(make_trainer(make_nqm(), None), QuadraticTrainer)
-    assert not is_quadratic(make_digits().workload)
+    assert not make_digits().workload.is_closed_form
     assert isinstance(make_trainer(make_digits(), None), TorchTrainer)
 
 
 def test_metrics_are_those_that_the_trainer_will_measure(make_digits, make_nqm):
     for sweep in (make_digits(), make_nqm()):
         assert set(make_trainer(sweep, None).metrics(sweep.studies()[0])) == set(measured_metrics(sweep))
+
+
+def test_an_exact_model_cannot_be_confirmed(make_nqm):
+    with pytest.raises(SpecError, match="has no seeds"):
+        check_sweep(make_nqm({"sweep.confirm": {"seeds": 6}}))

@@ -96,7 +96,7 @@ def test_a_setting_may_make_a_table_that_the_file_lacks(write_spec):
 
 
 def test_later_settings_win(write_spec):
-    assert load_sweep(write_spec(), ["sweep.trials=8", "sweep.trials=9"]).sweep.trials == 9
+    assert load_sweep(write_spec(), ["sweep.trials=8", "sweep.trials=9"]).search.trials == 9
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,44 @@ def test_a_spec_extends_another_key_by_key(write_spec):
 
 def test_what_a_key_holds_is_replaced_as_a_whole(write_spec):
     """The base's `splits` do not stay behind in an `evaluate` of one's own."""
-    assert load_sweep(write_spec(EXTENDS)).sweep.evaluate.splits == ("val",)
+    assert load_sweep(write_spec(EXTENDS)).search.evaluate.splits == ("val",)
+
+
+RESNET_8 = "paper:cifar_10/resnet_8/nesterov_momentum"
+
+
+def test_what_is_extended_may_differ_for_each_batch_size(write_spec):
+    sweep = load_sweep(write_spec(EXTENDS))
+
+    assert (sweep.study(2).max_steps, sweep.study(8192).max_steps) == (260_000, 1_900)
+    assert sweep.study(2).evaluation.every == 50
+
+
+def test_batch_sizes_that_are_left_out_take_their_tables_along():
+    sweep = load_sweep(RESNET_8, ["sweep.batch_sizes=[64, 100]"])
+
+    assert (list(sweep.at), sweep.study(64).max_steps, sweep.study(100).max_steps) == ([64], 7_100, 200_000)
+
+
+def test_what_is_said_later_of_all_batch_sizes_wins(write_spec):
+    settings = ["sweep.max_steps=50", "search_space.learning_rate_decay_steps={values = [7]}"]
+    extending = f'extends = "{RESNET_8}"\nname = "mine"\n[sweep]\nmax_steps = 50\n[search_space]\n'
+    extending += "learning_rate_decay_steps = {values = [7]}"
+
+    for sweep in (load_sweep(RESNET_8, settings), load_sweep(write_spec(extending))):
+        assert {study.max_steps for study in sweep.studies()} == {50}
+        assert sweep.study(64).search_space["learning_rate_decay_steps"].values == (7,)
+
+
+def test_one_batch_size_can_still_be_changed():
+    sweep = load_sweep(RESNET_8, ["sweep.max_steps=50", "at.64.max_steps=9"])
+
+    assert (sweep.study(64).max_steps, sweep.study(128).max_steps) == (9, 50)
+
+
+def test_a_table_of_a_batch_size_that_the_spec_never_had_is_refused(write_spec):
+    with pytest.raises(SpecError, match=r"`at\.100`: 100 is not among `sweep\.batch_sizes`"):
+        load_sweep(write_spec(EXTENDS + "[at.100]\nmax_steps = 9"))
 
 
 def test_what_was_extended_is_no_part_of_the_sweep(write_spec):
@@ -223,7 +260,7 @@ def test_what_was_extended_is_no_part_of_the_sweep(write_spec):
 
 
 def test_a_setting_is_on_top_of_what_is_extended(write_spec):
-    assert load_sweep(write_spec(EXTENDS), ["sweep.trials=2"]).sweep.trials == 2
+    assert load_sweep(write_spec(EXTENDS), ["sweep.trials=2"]).search.trials == 2
 
 
 def test_a_built_in_study_can_be_extended(write_spec):

@@ -155,7 +155,7 @@ def test_sweeps_of_two_workloads_are_told_apart_by_workload(lab, make_sweep):
         lab.find()
     assert str(caught.value) == (
         f"Lab {lab.folder} holds several sweeps: digits/fc_128/sgd (sweep small), digits/fc_256/sgd (sweep wide). "
-        "Name the workload, or use --sweep."
+        "Name the workload or the sweep."
     )
 
 
@@ -169,6 +169,20 @@ def test_sweeps_of_one_workload_are_told_apart_by_name(lab, make_sweep):
         lab.find("digits/fc_128/sgd")
     assert "digits/fc_128/sgd (sweep again), digits/fc_128/sgd (sweep small). " in str(caught.value)
     assert "fc_256" not in str(caught.value)
+
+
+def test_a_sweep_is_found_by_its_own_name_in_the_place_of_its_workload(lab, make_sweep):
+    """What `run digits` has made, `curve digits` knows."""
+    again = make_sweep({"name": "again"})
+    lab.admit(make_sweep())
+    lab.admit(again)
+
+    assert lab.find("again").spec == again
+    assert lab.find("again", "again").spec == again
+    with pytest.raises(LabError, match='Unknown sweep "agian". Did you mean "again"'):
+        lab.find("agian")
+    with pytest.raises(LabError, match="holds several sweeps"):
+        lab.find("again", "small")
 
 
 def test_an_unknown_workload_or_sweep_is_refused_with_the_known_ones(lab, make_sweep):

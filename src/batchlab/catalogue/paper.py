@@ -1,8 +1,6 @@
 """The 35 workloads of the paper, by their names in its archive, as specs.
 
 Names, batch sizes, goals, numbers of trials, fixed end factors and two search spaces are the paper's; the rest is ours.
-One thing of the paper a spec cannot say: its studies may have a search space and a length of training for each batch
-size, a spec has one of both for all. The archive alone has those values, in the `study.json` files.
 """
 
 from __future__ import annotations
@@ -12,22 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from batchlab.catalogue.lengths import lengths
 from batchlab.errors import SpecError, unknown_name
-from batchlab.store.inventory import inventory, paper_goal
+from batchlab.published.goals import paper_goal
+from batchlab.published.inventory import inventory
+from batchlab.published.trials import paper_trials
 
 SearchSpaceSource = Literal["published", "ours"]
 
-TRIALS = 100
 MAX_ATTEMPTS = 500
-_HALVED_TRIALS = {  # the paper's exceptions
-    "lm1b/transformer_shallow/sgd": 50,
-    "lm1b/lstm/nesterov_momentum": 50,
-    "common_crawl/transformer_base/nesterov_momentum": 50,
-}
 
 _GEOMETRIC = {"growth": 1.03}
+_EVERY_10 = {"every": 10, "growth": 1.03}
 _EVERY_500 = {"every": 500}  # the steps that the archive's measurements of the large workloads fall on
 _ALL_SPLITS = ["train", "val", "test"]
+_SCALING = {"scaling": "per_image"}  # inferred, see docs/results/preprocessing
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,9 @@ _TRANSFORMER = Family(
 )
 
 _FAMILIES = {  # by how a name begins, the first that fits
-    "mnist": Family(200_000, 550_000_000),
-    "fashion_mnist/": Family(200_000, 550_000_000),
-    "solution_quality/": Family(5_000_000, 550_000_000),  # the largest budgets of Figure 11
+    "mnist": Family(200_000, 550_000_000, _EVERY_10),
+    "fashion_mnist/": Family(200_000, 550_000_000, _EVERY_10),
+    "solution_quality/": Family(5_000_000, 550_000_000, _EVERY_10),  # the largest budgets of Figure 11
     "cifar_10/": Family(200_000, end_factor=0.01),
     "imagenet/resnet_50/": _RESNET_50,
     "imagenet_subsets/": _RESNET_50,
@@ -79,7 +76,7 @@ _FAMILIES = {  # by how a name begins, the first that fits
 
 _PUBLISHED = frozenset(  # the search spaces that are
     {
-        "imagenet/resnet_50/nesterov_momentum",  # for batch size 256, max_steps too; here for every batch size
+        "imagenet/resnet_50/nesterov_momentum",  # for batch size 256, max_steps too; here but for the decay everywhere
         "lm1b/transformer_base/nesterov_momentum",  # the extent of the points in Figure 9, batch sizes 128 to 16384
     }
 )
@@ -98,16 +95,17 @@ def paper_spec(name: str) -> dict[str, Any]:
     """Return the spec of a workload of the paper, as its TOML would read.
 
     >>> paper_spec("mnist_subsets/mnist_6875/simple_cnn_base/nesterov_momentum")["workload"]["dataset"]
-    {'name': 'mnist', 'train_examples': 6875}
+    {'name': 'mnist', 'train_examples': 6875, 'scaling': 'per_image'}
     """
     check_name("paper", name)
-    return {
+    spec = {
         "name": f"paper-{name.replace('/', '--')}",
         "seed": 0,
         "workload": _workload(name),
         "sweep": _plan(name),
         "search_space": _search_space(name),
     }
+    return spec if _family(name).end_factor is None else {**spec, "at": _at(name)}
 
 
 def search_space_source(name: str) -> SearchSpaceSource:
@@ -137,14 +135,20 @@ def _family(name: str) -> Family:
 
 def _workload(name: str) -> dict[str, Any]:
     dataset, model, optimizer = split_name(name)
-    subset = re.fullmatch(r"mnist_(\d+)", dataset)
     workload = {
-        "dataset": {"name": "mnist", "train_examples": int(subset[1])} if subset else dataset,
+        "dataset": _dataset(dataset),
         "model": model,
         "optimizer": optimizer,
         "schedule": _schedule(_family(name)),
     }
     return workload if f"{dataset}/{model}/{optimizer}" == name else {**workload, "alias": name}
+
+
+def _dataset(name: str) -> str | dict[str, Any]:
+    subset = re.fullmatch(r"mnist_(\d+)", name)
+    if subset:
+        return {"name": "mnist", "train_examples": int(subset[1]), **_SCALING}
+    return {"name": name, **_SCALING} if name in ("mnist", "fashion_mnist") else name
 
 
 def _schedule(family: Family) -> str | dict[str, Any]:
@@ -159,14 +163,18 @@ def _plan(name: str) -> dict[str, Any]:
     family = _family(name)
     limits = {"max_steps": family.max_steps, "max_examples": family.max_examples}
     return {
-        "batch_sizes": [study.batch_size for study in inventory() if study.workload == name],
-        "trials": _HALVED_TRIALS.get(name, TRIALS),
+        "batch_sizes": _batch_sizes(name),
+        "trials": paper_trials(name),
         **{key: value for key, value in limits.items() if value is not None},
         "goal": str(paper_goal(name)),
         "protocol": "full",
         "max_attempts": MAX_ATTEMPTS,
         "evaluate": {**family.evaluate, "splits": _ALL_SPLITS},
     }
+
+
+def _batch_sizes(name: str) -> list[int]:
+    return [study.batch_size for study in inventory() if study.workload == name]
 
 
 def _search_space(name: str) -> dict[str, Any]:
@@ -182,6 +190,18 @@ def _search_space(name: str) -> dict[str, Any]:
     if family.label_smoothing:
         space["label_smoothing"] = {"values": list(family.label_smoothing)}
     return space
+
+
+def _at(name: str) -> dict[str, Any]:
+    """Return the length of training and of its decay for each batch size."""
+    return {
+        str(batch_size): {
+            "max_steps": max_steps,
+            "search_space": {"learning_rate_decay_steps": decay_steps(max_steps)},
+        }
+        for batch_size, max_steps in lengths(name).items()
+        if batch_size in _batch_sizes(name)
+    }
 
 
 def decay_steps(max_steps: int) -> dict[str, Any]:

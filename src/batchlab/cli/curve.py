@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from batchlab.cli.options import (
     DEFAULT_LAB,
@@ -15,12 +17,15 @@ from batchlab.cli.options import (
     WorkloadArgument,
     fail_on_problems,
     print_json,
-    print_table,
+    print_text,
     summarise_sweep,
+    terminal_width,
+    warn,
 )
 
 if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
+    from batchlab.published.comparison import PublishedComparison
 
 
 def curve(
@@ -29,10 +34,17 @@ def curve(
     goal: GoalOption = None,
     trials: TrialsOption = None,
     sweep: SweepOption = None,
+    published: Annotated[
+        bool, typer.Option("--published", help="Show the published steps beside, where the paper has that goal.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print steps to a goal by batch size. With intervals, regimes and the critical batch size."""
-    print_curve(lab, workload, sweep, goal, trials, as_json)
+    """Print steps to a goal by batch size. With intervals, regimes and the critical batch size.
+
+    The table keeps to the terminal's width, or to $COLUMNS: what does not fit beside goes below. Into a file or a
+    pipe it is printed whole, a line for each batch size.
+    """
+    print_curve(lab, workload, sweep, goal, trials, as_json, published)
 
 
 def print_curve(
@@ -42,6 +54,7 @@ def print_curve(
     goal: str | None = None,
     trials: int | None = None,
     as_json: bool = False,
+    published: bool = False,
 ) -> None:
     """Print the curve as a table or as JSON."""
     from batchlab.analysis.summary import curve_json
@@ -51,16 +64,29 @@ def print_curve(
     if as_json:
         print_json(curve_json(summary))
     else:
-        _print_summary(summary)
+        print_summary(summary, _published(summary) if published else None)
     fail_on_problems(results.problems)
 
 
-def _print_summary(summary: WorkloadSummary) -> None:
+def print_summary(summary: WorkloadSummary, published: PublishedComparison | None = None) -> None:
+    """Print the table, the answer in words, the protocol and what to know before trusting them."""
     from batchlab.report import words
-    from batchlab.report.tables import STEPS_HEADER, steps_table
+    from batchlab.report.tables import steps_table, text_of
 
-    print(f"{summary.workload}: steps to {summary.goal}")
-    print_table(STEPS_HEADER, steps_table(summary))
-    print(words.answer(summary))
+    print_text(f"{summary.workload}: steps to {summary.goal}")
+    print(text_of(steps_table(summary, published), terminal_width()))
+    print_text(words.answer(summary))
+    if published:
+        print_text(published.sentence)
+    print_text(words.protocol(summary))
     for warning in summary.warnings:
-        print(f"Note: {warning}")
+        print_text(f"Note: {warning}")
+
+
+def _published(summary: WorkloadSummary) -> PublishedComparison | None:
+    from batchlab.report.tables import published_beside
+
+    found = published_beside(summary)
+    if found is None:
+        warn(f"there are no published steps of {summary.workload} to {summary.goal}")
+    return found

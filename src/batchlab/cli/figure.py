@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,71 +12,65 @@ from batchlab.cli.options import (
     DEFAULT_LAB,
     GoalOption,
     LabOption,
-    SweepOption,
     TrialsOption,
     WorkloadArgument,
     fail_on_problems,
     summarise_sweep,
+    warn,
 )
+from batchlab.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from batchlab.analysis.summary import WorkloadSummary
     from batchlab.core.result import StudyResult
     from batchlab.errors import LabError
     from batchlab.store.lab import Lab
 
-
-class FigureName(StrEnum):
-    """The figures that can be drawn: two of one workload, one of all sweeps of a lab, and those of the paper."""
-
-    STEPS_TO_RESULT = "steps-to-result"
-    METAPARAMETERS = "metaparameters"
-    COMPARE = "compare"
-    PAPER_1 = "paper-1"
-    PAPER_2 = "paper-2"
-    PAPER_3 = "paper-3"
-    PAPER_4 = "paper-4"
-    PAPER_5 = "paper-5"
-    PAPER_6 = "paper-6"
-    PAPER_7 = "paper-7"
-    PAPER_8 = "paper-8"
-    PAPER_9 = "paper-9"
-    PAPER_10 = "paper-10"
-    PAPER_11 = "paper-11"
-    PAPER_ALL = "paper-all"
+NAME_HELP = (
+    "Which figure: steps-to-result or metaparameters of one sweep, compare of several, paper-1 to paper-11 or "
+    "paper-all of a whole lab."
+)
 
 
 def figure(
-    name: Annotated[FigureName, typer.Argument(help="Which figure; compare and paper-N are of a whole lab.")],
+    name: Annotated[str, typer.Argument(help=NAME_HELP)],
     workload: WorkloadArgument = None,
     lab: LabOption = DEFAULT_LAB,
     out: Annotated[Path, typer.Option("--out", help="The folder for the files.")] = Path("figures"),
     goal: GoalOption = None,
     trials: TrialsOption = None,
-    sweep: SweepOption = None,
+    sweep: Annotated[
+        list[str] | None, typer.Option("--sweep", help="The sweep's name; for compare several times, else all.")
+    ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Overlay the published points, read off the paper's Figure 1.")
+        bool, typer.Option("--published", help="Overlay the paper's points, read off its Figures 1 and 3.")
     ] = False,
 ) -> None:
     """Draw a figure as SVG, PNG and CSV. Prints where the files are."""
+    from batchlab.plots import FIGURES, figure_names
     from batchlab.store.lab import Lab
 
+    names, sweeps = figure_names(name), sweep or []
     store = Lab.open(lab)
-    if name.startswith("paper-"):
+    needs = FIGURES[names[0]].needs
+    if published and not FIGURES[names[0]].takes_published:
+        raise typer.BadParameter(f"nothing was published that {name} could show; leave out --published")
+    if needs == "lab":
         _check_paper_options(workload, goal, trials, sweep)
-        _draw_paper(store, name, out, published)
-        return
-    if published:
-        raise typer.BadParameter("--published goes with the paper's figures only")
-    if name is FigureName.COMPARE:
-        if workload or sweep:
-            raise typer.BadParameter("compare shows all sweeps of the lab; leave out the workload and --sweep")
-        _draw_compared(store, out, goal, trials)
-        return
-    results, summary = summarise_sweep(store, workload, sweep, goal, trials)
-    for path in _save(name, summary, out / f"{results.sweep.name}-{name}"):
-        print(path)
-    fail_on_problems(results.problems)
+        _draw_of_lab(store, names, out, published)
+    elif needs == "sweeps":
+        if workload:
+            raise typer.BadParameter(f"{name} shows several sweeps; choose them with --sweep, not by a workload")
+        _draw_of_sweeps(store, name, sweeps, out, goal, trials, published)
+    else:
+        if len(sweeps) > 1:
+            raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw compare")
+        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+        _warn_unpublished([summary] if published else [])
+        _print_saved(name, summary, out / f"{results.sweep.name}-{name}", published)
+        fail_on_problems(results.problems)
 
 
 def _check_paper_options(*options: object) -> None:
@@ -86,47 +78,58 @@ def _check_paper_options(*options: object) -> None:
         raise typer.BadParameter("the paper's figures have their own workloads, goals and trials; give --lab and --out")
 
 
-def _draw_paper(store: Lab, name: FigureName, out: Path, published: bool) -> None:
-    from batchlab import plots
+def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -> None:
+    """Draw the figures that the lab has something for; of several, say which it has nothing for."""
+    from batchlab.plots import FIGURES
 
     stored = {sweep.workload for sweep in store.sweeps()}
-    wanted = list(plots.PAPER_FIGURES) if name is FigureName.PAPER_ALL else [int(name.removeprefix("paper-"))]
-    for number in wanted:
-        needs = plots.PAPER_FIGURES[number].needs
-        problems: list[LabError] = []
-        data = plots.paper_data(number, partial(_results, store, stored, needs, problems), published=published)
-        for path in plots.save(plots.draw_paper(data), data, out / f"paper-{number}"):
-            print(path)
-        fail_on_problems(problems)
+    problems: list[LabError] = []
+    refusals: list[InputError] = []
+    for name in names:
+        results = partial(_results, store, stored, FIGURES[name].reads, problems)
+        try:
+            _print_saved(name, results, out / name, published)
+        except InputError as error:
+            refusals.append(error)
+    if len(refusals) == len(names):
+        raise refusals[0]
+    for refusal in refusals:
+        warn(str(refusal))
+    fail_on_problems(list(dict.fromkeys(map(str, problems))))
 
 
-def _draw_compared(store: Lab, out: Path, goal: str | None, trials: int | None) -> None:
-    """Draw the steps to one goal of every sweep of a lab."""
-    from batchlab import plots
-
-    found = {sweep.name: summarise_sweep(store, None, sweep.name, goal, trials) for sweep in store.sweeps()}
-    data = plots.compare_data({name: summary for name, (_, summary) in found.items()})
-    for path in plots.save(plots.compare_figure(data), data, out / "compare"):
-        print(path)
+def _draw_of_sweeps(
+    store: Lab, name: str, sweeps: Sequence[str], out: Path, goal: str | None, trials: int | None, published: bool
+) -> None:
+    wanted = list(dict.fromkeys(sweeps)) or [sweep.name for sweep in store.sweeps()]
+    found = {one: summarise_sweep(store, None, one, goal, trials) for one in wanted}
+    summaries = {one: summary for one, (_, summary) in found.items()}
+    _warn_unpublished(list(summaries.values()) if published else [])
+    _print_saved(name, summaries, out / name, published)
     fail_on_problems([problem for results, _ in found.values() for problem in results.problems])
 
 
+def _warn_unpublished(summaries: Sequence[WorkloadSummary]) -> None:
+    from batchlab.published.points import published_curve
+
+    for summary in summaries:
+        if published_curve(summary.workload, summary.goal) is None:
+            warn(f"no published points are known of {summary.workload} for {summary.goal}")
+
+
+def _print_saved(name: str, source: object, stem: Path, published: bool) -> None:
+    from batchlab.plots import save_figure
+
+    for path in save_figure(name, source, stem, published=published):
+        print(path)
+
+
 def _results(
-    store: Lab, stored: set[str], needs: Mapping[str, list[str]], problems: list[LabError], workload: str
+    store: Lab, stored: set[str], reads: Mapping[str, list[str]], problems: list[LabError], workload: str
 ) -> list[StudyResult] | None:
-    """Return the studies of a workload, with the metrics that a figure needs; None if it is not among the `stored`."""
+    """Return the studies of a workload, with the metrics that a figure reads; None if it is not among the `stored`."""
     if workload not in stored:
         return None
-    found = store.results(store.find(workload), needs[workload])
+    found = store.results(store.find(workload), reads[workload])
     problems += found.problems
     return found.results
-
-
-def _save(name: FigureName, summary: WorkloadSummary, stem: Path) -> list[Path]:
-    from batchlab import plots
-
-    if name is FigureName.STEPS_TO_RESULT:
-        steps = plots.steps_curve_data(summary)
-        return plots.save(plots.steps_curve_figure(steps), steps, stem)
-    best = plots.metaparameters_data(summary)
-    return plots.save(plots.metaparameters_figure(best), best, stem)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,13 +18,27 @@ if TYPE_CHECKING:
     from batchlab.core.goal import Goal
     from batchlab.store.lab import Lab, SweepResults
 
+
+def _checked_folder(folder: Path | None) -> Path | None:
+    """Return the data folder; DataError where it, or the one that the variable names, is none, used or not."""
+    from batchlab.data.files import check_data_folders
+
+    check_data_folders(folder)
+    return folder
+
+
 LabOption = Annotated[Path, typer.Option("--lab", help="The lab's folder.")]
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Where dataset files lie; else $BATCHLAB_DATA, else they are fetched.")
+    Path | None,
+    typer.Option(
+        "--data",
+        help="Where dataset files lie; else $BATCHLAB_DATA, else they are fetched.",
+        callback=_checked_folder,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 WorkloadArgument = Annotated[
-    str | None, typer.Argument(help="dataset/model/optimizer; may be left out where the lab holds one.")
+    str | None, typer.Argument(help="dataset/model/optimizer, or the sweep's name; left out where the lab holds one.")
 ]
 SweepOption = Annotated[str | None, typer.Option("--sweep", help="The sweep's name, where two share a workload.")]
 GoalOption = Annotated[str | None, typer.Option("--goal", help='Another goal than the sweep\'s: "val/risk <= 0.1".')]
@@ -33,32 +50,23 @@ def summarise_sweep(
     lab: Lab, workload: str | None, sweep_name: str | None, goal_text: str | None = None, trials: int | None = None
 ) -> tuple[SweepResults, WorkloadSummary]:
     """Return the results of the sweep that is meant and their summary; say on stderr what is missing."""
-    from batchlab.core.goal import Goal
+    from batchlab.report.answers import shortfalls, summarise_results
 
-    sweep = lab.find(workload, sweep_name)
-    goal = None if goal_text is None else Goal.parse(goal_text, "--goal")
+    sweep, goal = lab.find(workload, sweep_name), read_goal(goal_text)
     results = lab.results(sweep)
     if not results.results:
         fail_on_problems(results.problems)
-    return results, summarise_results(results, goal, trials)
+    summary = summarise_results(results, goal, trials)
+    for sentence in shortfalls(results, summary, trials):
+        warn(sentence)
+    return results, summary
 
 
-def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> WorkloadSummary:
-    """Return the summary for a goal, the sweep's where None; say on stderr which batch sizes are not finished."""
-    from batchlab.analysis.summary import summarise
-    from batchlab.errors import InputError
+def read_goal(text: str | None) -> Goal | None:
+    """Return the goal that `--goal` writes; None where it was not given."""
+    from batchlab.core.goal import Goal
 
-    if results.unfinished:
-        sizes = ", ".join(str(size) for size in results.unfinished)
-        warn(f"not finished yet: batch size {sizes} of sweep {results.sweep.name}; `batchlab run` goes on")
-    goal = goal or results.sweep.goal
-    if goal is None:
-        raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
-    summary = summarise(results.results, goal, trials)
-    few = [str(row.batch_size) for row in summary.rows if trials is not None and row.complete < trials]
-    if few:
-        warn(f"fewer than {trials} complete trials at batch size {', '.join(few)}; those that there are were used")
-    return summary
+    return None if text is None else Goal.parse(text, "--goal")
 
 
 def fail_on_problems(problems: Sequence[object]) -> None:
@@ -79,15 +87,36 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=1))
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a plain table on stdout, columns right-aligned but the last.
+def print_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] | None = None, key: int = 0
+) -> None:
+    """Print a plain table on stdout, no wider than the terminal; columns right-aligned but those in `left`, the last
+    where None. What does not fit beside goes below, each line opened by the column `key`.
 
     >>> print_table(["B", "steps"], [["1", "1,234"], ["16", "80"]])
      B  steps
      1  1,234
     16  80
     """
-    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    for row in [header, *rows]:
-        cells = [cell.rjust(width) for cell, width in zip(row[:-1], widths[:-1], strict=True)]
-        print("  ".join([*cells, row[-1]]).rstrip())
+    from batchlab.report.text_table import text_table
+
+    print(text_table(header, rows, terminal_width(), left, key))
+
+
+def print_text(text: str) -> None:
+    """Print a paragraph on stdout, broken between words where the terminal ends."""
+    width = terminal_width()
+    # The sign stays with its number.
+    kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = [kept] if width is None else textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    print("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "))
+
+
+def terminal_width() -> int | None:
+    """Return how wide a line may be: what $COLUMNS says, else the terminal's width.
+
+    None, no limit, where the output goes into a file or a pipe: whoever reads it there wants one line a row.
+    """
+    if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return None

@@ -37,4 +37,4 @@ def _print_statuses(statuses: list[SweepStatus]) -> None:
         ]
         for status in statuses
     ]
-    print_table(header, rows)
+    print_table(header, rows, left=[5, 6], key=5)

@@ -38,10 +38,8 @@ def workloads(
     as_json: JsonOption = False,
 ) -> None:
     """List what can be run by name. Tells whether the data is here."""
-    from batchlab.data.files import check_data_folders
     from batchlab.spec.load import load_sweep
 
-    check_data_folders(data)
     shown = [each for each in Source if source in (None, each)]
     sweeps = [(each, study, load_sweep(study)) for each in shown for study in _studies(each)]
     rows = [_row(each, study, sweep, data) for each, study, sweep in sweeps]

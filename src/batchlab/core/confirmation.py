@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from batchlab.core.goal import Goal
 from batchlab.core.value import Value
 
 REPLICATE_STRIDE = 1 << 20
 """More trials than any study has."""
+
+
+class Confirm(Value):
+    """The table `sweep.confirm`: how the best points of each batch size are trained again, with fresh seeds."""
+
+    seeds: Annotated[int, Field(ge=1)] = 6
+    """Replicates of each point; the median of fewer than 6 has no 95 % interval."""
+
+    points: Annotated[int, Field(ge=1)] = 3
+    """Points confirmed at the most: those that met the goal first."""
 
 
 class Replicate(Value):

@@ -14,13 +14,18 @@ Split = Literal["train", "val", "test"]
 
 
 class Evaluation(Value):
-    """The steps at which a trial is evaluated: geometric (`growth`) or regular (`every`).
+    """The steps at which a trial is evaluated: regular (`every`), geometric (`growth`), or first one, then the other.
 
-    Step 0, before any update, is always measured, and so is a trial's last step. With `growth = g` the
-    step after t is ceil(g * t), so steps to a goal are late by a factor of g at the most.
+    Step 0, before any update, is always measured, and so is a trial's last step. With `growth = g` the step after t is
+    ceil(g * t). With both it is the last multiple of `every` that is not past g * t, but at least the next one: never
+    more than `every` steps or a factor of g apart, whichever is longer. Steps to a goal are late by no more than that
+    where the metric improves all the time; one that goes up and down may be beyond the goal between two evaluations
+    and back again.
 
     >>> list(Evaluation(growth=1.5).steps(10))
     [0, 1, 2, 3, 5, 8, 10]
+    >>> list(Evaluation(every=10, growth=1.5).steps(200))
+    [0, 10, 20, 30, 40, 60, 90, 130, 190, 200]
     """
 
     growth: Annotated[float, Field(gt=1)] | None = None
@@ -30,22 +35,22 @@ class Evaluation(Value):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if (self.growth is None) == (self.every is None):
-            raise ValueError("give one of `growth` (geometric steps) and `every` (regular steps)")
+        if self.growth is None and self.every is None:
+            raise ValueError("give `growth` (geometric steps), `every` (regular steps) or both")
         if not self.splits:
             raise ValueError('`splits` names nothing to evaluate on; use ["val"]')
         return self
 
     def next_step(self, step: int) -> int:
-        """Return the first evaluated step after `step`."""
-        if self.every is not None:
-            return step - step % self.every + self.every
-        assert self.growth is not None
-        return max(step + 1, math.ceil(self.growth * step))
+        """Return the evaluated step that follows the evaluated step `step`."""
+        if self.every is None:
+            return max(step + 1, math.ceil((self.growth or 1) * step))
+        multiples = max(step // self.every + 1, math.floor((self.growth or 1) * step / self.every))
+        return multiples * self.every
 
     def first_step_from(self, bound: float) -> int:
         """Return the first evaluated step that is not before `bound`."""
-        if self.every is not None:
+        if self.every is not None and self.growth is None:
             return math.ceil(bound / self.every) * self.every
         step = 0
         while step < bound:

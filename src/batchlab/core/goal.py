@@ -59,6 +59,15 @@ class Goal(Value):
         with np.errstate(invalid="ignore"):
             return _COMPARISONS[self.comparison](value, self.threshold)
 
+    def best(self, values: np.ndarray, before: float | None = None) -> float | None:
+        """Return the best of some values and one known before, in the goal's direction; None where none is a number.
+
+        >>> Goal.read("val/classification_error < 0.03").best(np.array([0.5, np.nan, 0.2]))
+        0.2
+        """
+        numbers = [float(value) for value in values if not np.isnan(value)] + ([] if before is None else [before])
+        return (min if self.is_lower_better else max)(numbers, default=None)
+
     def is_harder_than(self, other: Goal) -> bool:
         """Return whether meeting this goal implies meeting `other` (same metric and direction)."""
         if self.metric != other.metric or self.is_lower_better != other.is_lower_better:

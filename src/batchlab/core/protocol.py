@@ -24,3 +24,7 @@ class Protocol(Value):
 
     is_closed_form: bool = False
     """Whether curves are exact expectations (the noisy quadratic model): there is no chance, so no interval."""
+
+
+IMPORTED = Protocol(kind="imported")
+"""All that is known of a study that was not run here."""

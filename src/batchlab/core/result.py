@@ -8,7 +8,7 @@ import numpy as np
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
-from batchlab.core.protocol import Protocol
+from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.space import SearchSpace
 from batchlab.core.trial import Status, Trial
 
@@ -25,7 +25,7 @@ class StudyResult:
     end_step: int
     """The step to which its complete trials trained: the budget, or where the race ended."""
 
-    protocol: Protocol = Protocol(kind="imported")
+    protocol: Protocol = IMPORTED
     confirmation: Confirmation | None = None
 
     def first_complete(self, num_trials: int | None = None) -> tuple[Trial, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from batchlab.core.confirmation import Confirm
 from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
 from batchlab.core.space import SearchSpace
@@ -29,9 +30,16 @@ class Study(Value):
     """None means the full protocol: every trial trains to `max_steps`."""
 
     sampler: str
+    sampler_version: int = 1
+    """The rule by which the sampler draws; studies stored before it had a version went by the first."""
+
     evaluation: Evaluation
     search_space: SearchSpace
     engine: dict[str, Any]
+    confirm: Confirm | None = None
+    confirm_within: float = 1.5
+    """Points are confirmed that met the goal within this multiple of the fewest steps: the race factor of the spec,
+    under the full protocol too, so that both confirm the same ones."""
 
     def end_step(self, best_steps: int | None) -> int:
         """Return the step at which every trial may stop, once the goal was first met at `best_steps`.
@@ -43,6 +51,13 @@ class Study(Value):
         if best_steps is None or self.race_factor is None:
             return self.max_steps
         return min(self.max_steps, self.evaluation.first_step_from(self.race_factor * best_steps))
+
+    def searches_as(self, other: Study) -> bool:
+        """Return whether both ask for the same search, whatever is confirmed afterwards."""
+        return self._search() == other._search()
+
+    def _search(self) -> Study:
+        return self.model_copy(update={"confirm": None, "confirm_within": 1.5})
 
     def metaparameters(self, point: dict[str, float]) -> dict[str, float]:
         """Return the fixed metaparameters of the workload together with those of a point."""

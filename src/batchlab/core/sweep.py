@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from batchlab.core.confirmation import Confirm
 from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
 from batchlab.core.space import SearchSpace
@@ -45,7 +46,12 @@ class SearchPlan(Value):
     """Points tried at the most, diverged ones included; 5 for each trial where not set."""
 
     sampler: Literal["halton", "sobol", "random", "grid"] = "halton"
+    sampler_version: Literal[1, 2] = 2
+    """The rule by which the sampler draws; 1 is that of older labs, see `search.samplers`."""
+
     evaluate: Evaluation = Evaluation(growth=1.03)
+    confirm: Confirm | None = None
+    """Train the best points of each batch size again, with fresh seeds; None trains nothing again."""
 
     @field_validator("batch_sizes")
     @classmethod
@@ -104,12 +110,16 @@ class Engine(Value):
     pack_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
 
+    keep_states: bool = False
+    """Keep the last state of every pack, so that a study that grows need not train its trials from the start."""
+
 
 class Changes(Value):
     """A table `[at.BATCH_SIZE]`: what is different at one batch size."""
 
     max_steps: Annotated[int, Field(ge=1)] | None = None
     max_examples: Annotated[int, Field(ge=1)] | None = None
+    evaluate: Evaluation | None = None
     search_space: SearchSpace = SearchSpace({})
     """Ranges that take the place of those of the same name."""
 
@@ -162,10 +172,23 @@ class Sweep(Value):
             goal=plan.hardest_goal,
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,
-            evaluation=plan.evaluate,
+            sampler_version=plan.sampler_version,
+            evaluation=changes.evaluate or plan.evaluate,
             search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}),
-            engine=self.engine.plain(),
+            engine={name: value for name, value in self.engine.plain().items() if name != "keep_states"},
+            confirm=plan.confirm,
+            confirm_within=plan.race_factor,
         )
+
+
+def spec_key(name: str) -> str | None:
+    """Return where in a spec a value of this name stands, or None where there is no such value.
+
+    >>> spec_key("trials"), spec_key("pack_size"), spec_key("seed"), spec_key("colour")
+    ('sweep.trials', 'engine.pack_size', 'seed', None)
+    """
+    tables = {"sweep.": SearchPlan.model_fields, "engine.": Engine.model_fields, "": ("name", "seed")}
+    return next((f"{table}{name}" for table, names in tables.items() if name in names), None)
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], place: str = "") -> list[str]:

@@ -56,6 +56,11 @@ class Workload(Value):
         return self.alias or f"{self.dataset.name}/{self.model.name}/{self.optimizer.name}"
 
     @property
+    def is_closed_form(self) -> bool:
+        """Whether its curves are exact expectations, without chance: the noisy quadratic model."""
+        return self.dataset.name == "nqm"
+
+    @property
     def fixed_metaparameters(self) -> dict[str, float]:
         """The metaparameters that the spec sets to one value."""
         return {**self.optimizer.options, **self.schedule.options}

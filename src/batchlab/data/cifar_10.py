@@ -12,6 +12,7 @@ from batchlab.data import files
 from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.files import DataFile, DataState, Source
 from batchlab.data.restricted_pickle import StoredArray, read_pickle
+from batchlab.data.scaling import Scale, Scaling, scale_for
 from batchlab.data.tar_gz import read_members
 from batchlab.errors import DataError
 
@@ -56,6 +57,7 @@ CIFAR_10 = DatasetFacts(
     input_shape=_IMAGE_SHAPE,
     num_classes=_NUM_CLASSES,
     metrics=("classification_error", "cross_entropy_error"),
+    options=("train_examples", "scaling"),
     source="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009; no licence is stated.",
     files=(_PYTHON_TAR,),
     place="cifar-10-batches-py/ or cifar-10-batches-bin/, or the tar.gz of either,",
@@ -67,8 +69,8 @@ def state(data_dir: Path | None) -> DataState:
     return "fetchable" if files.find_any(_NAMES, _FOLDERS, data_dir) is None else "present"
 
 
-def load(source: Source) -> Dataset:
-    """Return CIFAR-10, every image standardised by itself.
+def load(source: Source, scaling: Scaling = "per_image") -> Dataset:
+    """Return CIFAR-10, unless told otherwise with every image standardised by itself.
 
     The published studies validate on 5,000 of the 50,000 official training images; which ones is not published.
     Here the last 5,000 in the official order validate.
@@ -81,40 +83,29 @@ def load(source: Source) -> Dataset:
     is_binary = "bin" in path.name
     *train, test = _read_batches(path, _BINARY_MD5 if is_binary else _PYTHON_MD5)
     parse = _parse_binary if is_binary else _parse_python
-    official = _examples([parse(content, name) for content, name in train])
+    joined = _joined([parse(content, name) for content, name in train])
+    scale = scale_for(scaling, joined[0][:_TRAIN_EXAMPLES])
+    official = _examples(scale, joined)
     return Dataset(
         name=CIFAR_10.name,
         train=official.at(slice(None, _TRAIN_EXAMPLES)),
         val=official.at(slice(_TRAIN_EXAMPLES, None)),
-        test=_examples([parse(*test)]),
+        test=_examples(scale, parse(*test)),
         num_classes=_NUM_CLASSES,
     )
-
-
-def standardised(images: np.ndarray) -> np.ndarray:
-    """Return every image less its mean, divided by its standard deviation, over all pixels and channels; float32.
-
-    As TensorFlow does it, the divisor is at least 1 / sqrt(number of values), so that an even image becomes 0.
-
-    >>> standardised(np.array([[1, 3], [5, 5]], np.uint8))
-    array([[-1.,  1.],
-           [ 0.,  0.]], dtype=float32)
-    """
-    values = images.reshape(len(images), -1).astype(np.float32)
-    mean = values.mean(axis=1, keepdims=True, dtype=np.float64)
-    std = values.std(axis=1, keepdims=True, dtype=np.float64)
-    values -= mean.astype(np.float32)
-    values /= np.maximum(std, values.shape[1] ** -0.5).astype(np.float32)
-    return values.reshape(images.shape)
 
 
 Batch = tuple[np.ndarray, np.ndarray]
 """Images [num_examples, 3, 32, 32] and labels [num_examples], bytes both."""
 
 
-def _examples(batches: Sequence[Batch]) -> Examples:
-    inputs = np.concatenate([standardised(images) for images, _ in batches])
-    return Examples(inputs, np.concatenate([labels for _, labels in batches]).astype(np.int64))
+def _joined(batches: Sequence[Batch]) -> Batch:
+    return np.concatenate([images for images, _ in batches]), np.concatenate([labels for _, labels in batches])
+
+
+def _examples(scale: Scale, batch: Batch) -> Examples:
+    images, labels = batch
+    return Examples(scale(images), labels.astype(np.int64))
 
 
 def _parse_python(content: bytes, source: str) -> Batch:

@@ -6,6 +6,7 @@ import numpy as np
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts, Examples
+from batchlab.data.scaling import Scaling, scale_for
 
 DIGITS = DatasetFacts(
     name="digits",
@@ -15,6 +16,7 @@ DIGITS = DatasetFacts(
     input_shape=(1, 8, 8),
     num_classes=10,
     metrics=("classification_error", "cross_entropy_error"),
+    options=("train_examples", "scaling"),
     source="UCI Optical Recognition of Handwritten Digits (Alpaydin and Kaynak), test part, as in scikit-learn;"
     " licence CC BY 4.0.",
 )
@@ -22,8 +24,8 @@ DIGITS = DatasetFacts(
 _LARGEST_PIXEL = 16
 
 
-def load() -> Dataset:
-    """Return digits with pixels in 0 to 1.
+def load(scaling: Scaling = "unit") -> Dataset:
+    """Return digits.
 
     The source has no official split and is ordered by writer, so it is shuffled once, the same way for
     every sweep: the first 1,297 examples train, the next 250 validate, the last 250 test.
@@ -33,8 +35,9 @@ def load() -> Dataset:
 
     images, labels = load_digits(return_X_y=True)
     order = generator(0, Stream.SUBSET, SPLIT_KEY).permutation(len(labels))
-    inputs = (images / _LARGEST_PIXEL).astype(np.float32).reshape(-1, *DIGITS.input_shape)
-    examples = Examples(inputs[order], labels[order].astype(np.int64))
+    images = images.reshape(-1, *DIGITS.input_shape)[order]
+    scale = scale_for(scaling, images[:1297], _LARGEST_PIXEL)
+    examples = Examples(scale(images), labels[order].astype(np.int64))
     return Dataset(
         name=DIGITS.name,
         train=examples.at(slice(0, 1297)),

@@ -7,6 +7,7 @@ import numpy as np
 from batchlab.data import idx
 from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.files import DataFile, Reader
+from batchlab.data.scaling import Scaling, scale_for
 
 _NUM_CLASSES = 10
 _TRAIN_EXAMPLES = 55_000
@@ -41,6 +42,7 @@ def _facts(name: str, source: str, files: tuple[DataFile, ...]) -> DatasetFacts:
         input_shape=(1, 28, 28),
         num_classes=_NUM_CLASSES,
         metrics=("classification_error", "cross_entropy_error"),
+        options=("train_examples", "scaling"),
         source=source,
         files=files,
     )
@@ -73,24 +75,28 @@ FASHION_MNIST = _facts(
 )
 
 
-def load(facts: DatasetFacts, read: Reader) -> Dataset:
-    """Return MNIST or Fashion-MNIST with pixels in 0 to 1; `read` gives the content of a file.
+def load(facts: DatasetFacts, read: Reader, scaling: Scaling = "unit") -> Dataset:
+    """Return MNIST or Fashion-MNIST; `read` gives the content of a file.
 
     The published studies train on 55,000 and validate on 5,000 of the 60,000 official training images;
     which ones is not published. Here the last 5,000 in the official order validate.
     """
     train_images, train_labels, test_images, test_labels = facts.files
-    official = _examples(train_images, train_labels, read)
+    images = _images(train_images, read)
+    scale = scale_for(scaling, images[:_TRAIN_EXAMPLES])
+    official = Examples(scale(images), _labels(train_labels, read))
     return Dataset(
         name=facts.name,
         train=official.at(slice(None, _TRAIN_EXAMPLES)),
         val=official.at(slice(_TRAIN_EXAMPLES, None)),
-        test=_examples(test_images, test_labels, read),
+        test=Examples(scale(_images(test_images, read)), _labels(test_labels, read)),
         num_classes=_NUM_CLASSES,
     )
 
 
-def _examples(images: DataFile, labels: DataFile, read: Reader) -> Examples:
-    inputs = idx.read_images(read(images), str(images)).astype(np.float32)
-    inputs /= 255
-    return Examples(inputs[:, np.newaxis], idx.read_labels(read(labels), str(labels), _NUM_CLASSES))
+def _images(file: DataFile, read: Reader) -> np.ndarray:
+    return idx.read_images(read(file), str(file))[:, np.newaxis]
+
+
+def _labels(file: DataFile, read: Reader) -> np.ndarray:
+    return idx.read_labels(read(file), str(file), _NUM_CLASSES)

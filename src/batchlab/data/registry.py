@@ -24,6 +24,7 @@ from batchlab.data import (
 )
 from batchlab.data.base import Dataset, DatasetFacts
 from batchlab.data.files import DataState, Download, Source
+from batchlab.data.scaling import SCALINGS
 from batchlab.data.vocabulary import SMALLEST_SIZE
 from batchlab.errors import DataError, SpecError, unknown_name
 
@@ -54,12 +55,20 @@ class Entry:
     """Looks at names alone. None where all files are among `facts.files`."""
 
 
+def _scaling(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scaling as a spec has it; where it names none, the dataset's own holds."""
+    return {name: value for name, value in options.items() if name == "scaling"}
+
+
 _ENTRIES = (
     Entry(NQM),
-    Entry(digits.DIGITS, lambda options, source: digits.load()),
-    Entry(mnist.MNIST, lambda options, source: mnist.load(mnist.MNIST, source.read)),
-    Entry(mnist.FASHION_MNIST, lambda options, source: mnist.load(mnist.FASHION_MNIST, source.read)),
-    Entry(cifar_10.CIFAR_10, lambda options, source: cifar_10.load(source), cifar_10.state),
+    Entry(digits.DIGITS, lambda options, source: digits.load(**_scaling(options))),
+    Entry(mnist.MNIST, lambda options, source: mnist.load(mnist.MNIST, source.read, **_scaling(options))),
+    Entry(
+        mnist.FASHION_MNIST,
+        lambda options, source: mnist.load(mnist.FASHION_MNIST, source.read, **_scaling(options)),
+    ),
+    Entry(cifar_10.CIFAR_10, lambda options, source: cifar_10.load(source, **_scaling(options)), cifar_10.state),
     Entry(scene.SCENE, lambda options, source: scene.load(source), scene.state),
     Entry(imagenet.IMAGENET, partial(imagenet.load, imagenet.IMAGENET), imagenet.state),
     Entry(imagenet.IMAGENET_HALF_IMAGES, partial(imagenet.load, imagenet.IMAGENET_HALF_IMAGES), imagenet.state),
@@ -171,6 +180,12 @@ def _with_heldout_share(known: DatasetFacts, value: Any) -> DatasetFacts:
     return known
 
 
+def _with_scaling(known: DatasetFacts, value: Any) -> DatasetFacts:
+    if value not in SCALINGS:
+        raise SpecError(f"`scaling` of dataset {known.name}: {unknown_name('scaling', str(value), SCALINGS)}")
+    return known
+
+
 _OPTIONS: dict[str, Callable[[DatasetFacts, Any], DatasetFacts]] = {
     "train_examples": _with_train_examples,
     "dimension": _with_dimension,
@@ -178,4 +193,5 @@ _OPTIONS: dict[str, Callable[[DatasetFacts, Any], DatasetFacts]] = {
     "vocabulary_size": _with_vocabulary_size,
     "num_tokens": _with_num_tokens,
     "heldout_share": _with_heldout_share,
+    "scaling": _with_scaling,
 }

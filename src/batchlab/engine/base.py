@@ -18,6 +18,10 @@ from batchlab.core.study import Study
 LOSS_BOUND = 1e6
 """A training loss above this counts as diverged: the explosion bound."""
 
+MAX_PACK_EXAMPLES = 4096
+"""A pack computes at most this many examples at once: larger ones were never faster, and their activations fill the
+memory."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -56,8 +60,21 @@ class Program(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class UpTo:
+    """A pack size that is to be measured: the fastest number of trials that train together, up to `most`."""
+
+    most: int
+
+
 class Trainer(Protocol):
-    """Makes programs. One trainer serves all studies of a sweep, in every worker process."""
+    """Makes programs. One trainer serves all studies of a sweep, in every worker process.
+
+    It may have two methods more, which the functions of this module ask for:
+
+    - `check(study)` raises SpecError where the study cannot be trained; called before anything is.
+    - `pack_size(study)` returns how many trials train together: a number, or `UpTo(most)` to have it measured.
+    """
 
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return the names of the metrics that `evaluate` will give."""
@@ -66,3 +83,25 @@ class Trainer(Protocol):
     def program(self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None) -> Program:
         """Return the program for these points, at step 0 or as `state` left it."""
         ...
+
+
+def check_study(trainer: Trainer, study: Study) -> None:
+    """Let a trainer that checks studies check one."""
+    check = getattr(trainer, "check", None)
+    if check is not None:
+        check(study)
+
+
+def wanted_pack_size(trainer: Trainer, study: Study) -> int | UpTo:
+    """Return how many trials of a study shall train together: by the spec, else by the trainer, else measured."""
+    size = study.engine.get("pack_size", "auto")
+    if size != "auto":
+        return int(size)
+    tell = getattr(trainer, "pack_size", None)
+    wanted: int | UpTo = measured_pack_size(study) if tell is None else tell(study)
+    return UpTo(min(wanted.most, study.trials)) if isinstance(wanted, UpTo) else wanted
+
+
+def measured_pack_size(study: Study) -> UpTo:
+    """Return the most trials that may be worth a measurement."""
+    return UpTo(max(1, MAX_PACK_EXAMPLES // study.batch_size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Program
+from batchlab.errors import TrainerError
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,34 @@ class Evaluated:
     step: int
     trial_ids: np.ndarray  # [num_live]
     metrics: dict[str, np.ndarray]  # name -> [num_live]
+    seconds: float = 0.0
+    """How long the evaluation took."""
+
+    def column(self, name: str) -> np.ndarray:
+        """Return a metric of all trials [num_live]: NaN where it was not measured at this step."""
+        return self.metrics.get(name, np.full(len(self.trial_ids), np.nan))
+
+
+def evaluate(program: Program) -> Evaluated:
+    """Return the metrics of the live trials now, and how long that took."""
+    started = time.perf_counter()
+    metrics = program.evaluate()
+    return Evaluated(program.step, program.trial_ids, metrics, time.perf_counter() - started)
+
+
+def advance(program: Program, target: int) -> None:
+    """Let a program train towards a step; TrainerError if it stands still, which would never end, or runs past it."""
+    before = program.step
+    program.advance(target)
+    if program.step > target:
+        raise TrainerError(
+            f"advance({target}) went on to step {program.step}: train at most {target - before} updates from "
+            f"step {before} and count each in `step`."
+        )
+    if program.step <= before and len(program.trial_ids):
+        raise TrainerError(
+            f"advance({target}) left `step` at {program.step}: make at least one update and count it in `step`."
+        )
 
 
 def train(
@@ -36,11 +66,11 @@ def train(
     target = next(step for step in evaluated_steps if step >= program.step)
     while True:
         while program.step < target and len(program.trial_ids):
-            program.advance(target)
+            advance(program, target)
             between_chunks()
         if not len(program.trial_ids):
             return
-        yield Evaluated(program.step, program.trial_ids, program.evaluate())
+        yield evaluate(program)
         if program.step >= end_step():
             return
         target = next(evaluated_steps)

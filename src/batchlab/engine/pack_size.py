@@ -10,16 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from batchlab.core.study import Study
-from batchlab.engine.base import Point, Program, Trainer
-from batchlab.engine.torch_trainer import TorchTrainer
-from batchlab.models.registry import is_packable
+from batchlab.engine.base import Point, Program, Trainer, UpTo, wanted_pack_size
+from batchlab.engine.loop import advance
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
 TIMED_SECONDS = 0.2
-MAX_EXAMPLES = 4096
-"""A pack computes at most this many examples at once: larger ones were never faster, and their activations fill the
-memory."""
-
 MIN_GAIN = 0.97
 """A larger pack must cost at most this share of the best so far per trial-step; two failures in a row end it."""
 
@@ -28,15 +23,15 @@ def calibrate(trainer: Trainer, study: Study, metaparameters: Mapping[str, float
     """Return the best pack size for a study and its seconds per trial-step, measured here and now."""
     # The learning rate is next to nothing, so that no trial of the measurement diverges.
     harmless = {name: 1e-9 if name == "learning_rate" else value for name, value in metaparameters.items()}
-    most = min(study.trials, max(1, MAX_EXAMPLES // study.batch_size)) if can_pack(trainer, study) else 1
-    return fastest_pack_size(
-        lambda size: trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)]), most
-    )
+    wanted = wanted_pack_size(trainer, study)
 
+    def make_program(size: int) -> Program:
+        return trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)])
 
-def can_pack(trainer: Trainer, study: Study) -> bool:
-    """Return whether several trials of a study can train at once; a trainer of the user's own always can."""
-    return not isinstance(trainer, TorchTrainer) or is_packable(study.workload.model)
+    if isinstance(wanted, UpTo):
+        return fastest_pack_size(make_program, wanted.most)
+    size = min(wanted, study.trials)
+    return wanted, _seconds_per_step(make_program(size)) / size
 
 
 def fastest_pack_size(make_program: Callable[[int], Program], most: int) -> tuple[int, float]:
@@ -65,11 +60,11 @@ def _candidates(most: int) -> Iterator[int]:
 def _seconds_per_step(program: Program) -> float:
     """Return the time of one step of the whole pack: the fastest of a few chunks after a warm-up."""
     started = time.perf_counter()
-    program.advance(1)
+    advance(program, 1)
     chunk = 8 if time.perf_counter() - started < TIMED_SECONDS else 1
     best, started = float("inf"), time.perf_counter()
     while len(program.trial_ids) and time.perf_counter() - started < TIMED_SECONDS:
         before, start = program.step, time.perf_counter()
-        program.advance(before + chunk)
+        advance(program, before + chunk)
         best = min(best, (time.perf_counter() - start) / (program.step - before))
     return best

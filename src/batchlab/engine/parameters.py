@@ -10,13 +10,16 @@ from torch import Tensor
 
 from batchlab.models.base import ParameterShape
 
+ROW = 16
+"""Numbers in 64 bytes."""
+
 
 class ParameterMatrix:
     """One trial in each row. `views` are leaves of autograd that share the memory of `values`."""
 
     def __init__(self, values: Tensor, shapes: Mapping[str, ParameterShape]) -> None:
-        self.values = values  # [K, P]
-        self.gradients = torch.zeros_like(values)  # [K, P]
+        self.values = aligned(values)  # [K, P]
+        self.gradients = aligned(torch.zeros_like(values))  # [K, P]
         self.views = _named_views(self.values, shapes)
         self._slots = list(_named_views(self.gradients, shapes).values())
         for view in self.views.values():
@@ -49,6 +52,17 @@ class ParameterMatrix:
                 slot.add_(gradient)
             else:
                 slot.copy_(gradient)
+
+
+def aligned(matrix: Tensor) -> Tensor:
+    """Return the matrix with every row at a multiple of 64 bytes.
+
+    Products round differently where their operands are not aligned: so a trial's bits would depend on its row.
+    """
+    num_rows, num_columns = matrix.shape
+    padded = matrix.new_zeros(num_rows, -(-num_columns // ROW) * ROW)
+    padded[:, :num_columns] = matrix
+    return padded[:, :num_columns]
 
 
 def _named_views(matrix: Tensor, shapes: Mapping[str, ParameterShape]) -> dict[str, Tensor]:

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batchlab.core.study import Study
-from batchlab.core.workload import Workload
 from batchlab.engine.base import LOSS_BOUND, Point
+from batchlab.engine.check import check_goal, check_values
 from batchlab.errors import SpecError, unknown_name
 from batchlab.optim.registry import schedule_entry
 
@@ -39,17 +39,23 @@ OPTIMIZERS = {"sgd": ("learning_rate",), "momentum": ("learning_rate", "momentum
 OPTIONAL = ("ema_decay", "preconditioner_power")
 
 
-def is_quadratic(workload: Workload) -> bool:
-    """Return whether the workload is the noisy quadratic model, which has a trainer of its own."""
-    return workload.dataset.name == "nqm"
-
-
 class QuadraticTrainer:
     """Trains the workload `nqm/quadratic/sgd` or `nqm/quadratic/momentum`; the dataset's option is `dimension`."""
 
+    def check(self, study: Study) -> None:
+        """Raise SpecError where the model cannot be computed as the study asks for it."""
+        check_workload(study)
+        check_values(study)
+        check_goal(study.goal, self.metrics(study))
+        if study.confirm is not None:
+            raise SpecError("sweep.confirm: the noisy quadratic model is exact and has no seeds: leave `confirm` out.")
+
+    def pack_size(self, study: Study) -> int:
+        """Return the number of trials: all of them together."""
+        return study.trials
+
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return `split/risk` for every evaluated split: the risk is an expectation, the same on all of them."""
-        check_workload(study)
         return tuple(f"{split}/risk" for split in study.evaluation.splits)
 
     def program(

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from batchlab.core.study import Study
-from batchlab.data.base import METRICS, Dataset, Examples, train_subset
-from batchlab.engine.base import Point
+from batchlab.data.base import METRICS, Dataset, DatasetFacts, Examples, train_subset
+from batchlab.engine.base import Point, UpTo, measured_pack_size
+from batchlab.engine.check import check_network
 from batchlab.engine.shared import MappedArray, SharedArray, share
 from batchlab.errors import SpecError
-from batchlab.models.registry import build_model
+from batchlab.models.registry import build_model, is_packable
 
 if TYPE_CHECKING:
     import torch
@@ -36,14 +37,29 @@ class TorchTrainer:
     ) -> None:
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._num_classes, self._task, self._image_view = dataset.num_classes, dataset.task, dataset.view
-        self._input_shape, self._metrics = dataset.input_shape, METRICS[dataset.task]
+        self._facts = DatasetFacts(
+            name=dataset.name,
+            input_shape=dataset.input_shape,
+            metrics=METRICS[dataset.task],
+            source="",
+            train_examples=len(dataset.train),
+            task=dataset.task,
+        )
         self._splits = {"train": _share(dataset.train), "val": _share(dataset.val), "test": _share(dataset.test)}
         # Training metrics are measured on as many examples as the validation set has.
         self._measured_rows = train_subset(len(dataset.train), min(len(dataset.train), len(dataset.val)))
 
+    def check(self, study: Study) -> None:
+        """Raise SpecError where the study names something unknown or asks for the impossible."""
+        check_network(study, self._facts)
+
+    def pack_size(self, study: Study) -> int | UpTo:
+        """Return 1 for a model that trains one by one; else the most that may be worth a measurement."""
+        return measured_pack_size(study) if is_packable(study.workload.model) else 1
+
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return `split/metric` for every evaluated split."""
-        return tuple(f"{split}/{metric}" for split in study.evaluation.splits for metric in self._metrics)
+        return tuple(f"{split}/{metric}" for split in study.evaluation.splits for metric in self._facts.metrics)
 
     def program(
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
@@ -53,7 +69,7 @@ class TorchTrainer:
         from batchlab.engine.program import TorchProgram
 
         problem = Problem(
-            model=build_model(study.workload.model, self._input_shape, self._num_classes),
+            model=build_model(study.workload.model, self._facts.input_shape, self._num_classes),
             task=self._task,
             num_classes=self._num_classes,
             train=self._tensors["train"],

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from batchlab.models.averages import RunningAverages
 from batchlab.models.base import ParameterShape
+from batchlab.models.once import once_differentiable
 
 EPSILON = 1e-5
 """Added to a variance before its root is taken."""
@@ -75,6 +76,7 @@ class _GhostNorm(torch.autograd.Function):
         return torch.addcmul(shift, centred, scale * inverse_deviation).to(inputs.dtype), mean, variance
 
     @staticmethod
+    @once_differentiable  # mean and deviation are saved as numbers: a second derivative would be wrong
     def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         inputs, mean, inverse_deviation, scale = ctx.saved_tensors
         outputs = output_gradients[0].to(scale.dtype)

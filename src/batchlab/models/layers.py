@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from batchlab.models.once import once_differentiable
+
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return inputs [K, B, I] times weight [K, O, I] plus bias [K, O], as [K, B, O]."""
@@ -50,6 +52,7 @@ class _Linear(torch.autograd.Function):
         return torch.baddbmm(bias.unsqueeze(1), inputs, weight.transpose(1, 2))
 
     @staticmethod
+    @once_differentiable  # gradients written in place are no part of a graph
     def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor | None, ...]:
         (outputs,) = output_gradients
         inputs, weight = ctx.saved_tensors

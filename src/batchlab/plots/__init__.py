@@ -1,31 +1,31 @@
-"""Figures in two steps: `*_data` computes plain numbers, `draw_*` draws them. Only this room knows matplotlib."""
+"""Figures in two steps: `*_data` computes plain numbers, `*_figure` draws them. Only this room knows matplotlib."""
 
 from batchlab.plots.compare import CompareData, compare_data, compare_figure
+from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import save, svg_text
-from batchlab.plots.metaparameters import (
-    MetaparametersData,
-    draw_metaparameters,
-    metaparameters_data,
-    metaparameters_figure,
-)
-from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, draw_paper, paper_data
-from batchlab.plots.steps_curve import StepsCurveData, draw_steps_curve, steps_curve_data, steps_curve_figure
+from batchlab.plots.metaparameters import MetaparametersData, metaparameters_data, metaparameters_figure
+from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, paper_data
+from batchlab.plots.registry import FIGURES, figure_names, save_figure
+from batchlab.plots.sheet import Sheet
+from batchlab.plots.steps_curve import StepsCurveData, steps_curve_data, steps_curve_figure
 
 __all__ = [
+    "FIGURES",
     "PAPER_FIGURES",
     "CompareData",
     "MetaparametersData",
     "PaperFigureData",
+    "Sheet",
     "StepsCurveData",
     "compare_data",
     "compare_figure",
-    "draw_metaparameters",
-    "draw_paper",
-    "draw_steps_curve",
+    "draw_sheet",
+    "figure_names",
     "metaparameters_data",
     "metaparameters_figure",
     "paper_data",
     "save",
+    "save_figure",
     "steps_curve_data",
     "steps_curve_figure",
     "svg_text",

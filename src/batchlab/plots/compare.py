@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from batchlab.analysis.summary import WorkloadSummary
+from batchlab.analysis import StepsToResult, WorkloadSummary
+from batchlab.analysis.headline import Headline, choose_headline
 from batchlab.errors import InputError
-from batchlab.plots import style
-from batchlab.plots.paper.data import PaperPanel
-from batchlab.plots.paper.draw import draw_panel
-from batchlab.plots.paper.steps import perfect_series, steps_axes, steps_series
-from batchlab.plots.paper.studies import Line
+from batchlab.plots.answers import answer_label
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.panel import Panel, Series
+from batchlab.plots.sheet import Sheet
+from batchlab.plots.steps import (
+    measured_steps,
+    perfect_series,
+    published_series,
+    steps_axes,
+    steps_series,
+    unreached_series,
+)
+from batchlab.published.comparison import compare_published
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CompareData:
     """The curves, as one panel."""
 
-    panel: PaperPanel
+    panel: Panel
+    headline: Headline
+    """The best answer that all of them can give."""
+
+    caption: str
 
     def table(self) -> list[dict[str, object]]:
         """Return one row for each point."""
@@ -41,31 +54,53 @@ class CompareData:
         ]
 
 
-def compare_data(summaries: Mapping[str, WorkloadSummary]) -> CompareData:
+def compare_data(summaries: Mapping[str, WorkloadSummary], *, published: bool = False) -> CompareData:
     """Return the curves of some sweeps, by name; InputError where they have no goal in common."""
     goals = list(dict.fromkeys(str(summary.goal) for summary in summaries.values()))
     if len(goals) > 1:
-        raise InputError(f"The sweeps have different goals: {', '.join(goals)}. Give one with --goal.")
+        raise InputError(
+            f"The sweeps have different goals: {', '.join(goals)}. Give one with --goal, or choose sweeps with --sweep."
+        )
     shared, labels = _labels({name: summary.workload for name, summary in summaries.items()})
-    series = [
-        steps_series(Line(labels[name], summary.workload, goals[0]), summary.rows)
-        for name, summary in summaries.items()
-    ]
-    anchor = next((curve for curve in series if any(point.y for point in curve.points)), None)
-    if anchor is None:
+    rows = [row for summary in summaries.values() for row in summary.rows]
+    headline = choose_headline(rows)
+    series = tuple(_series(summaries, labels, headline, published))
+    if not any(point.y for one in series if one.kind == "measured" for point in one.points):
         raise InputError(f"No sweep reached {goals[0]}. Give an easier goal with --goal.")
-    series.append(perfect_series(anchor))
-    x_axis, y_axis = steps_axes(series, f"Steps to {goals[0]}")
-    return CompareData(PaperPanel(name="", title=shared, x_axis=x_axis, y_axis=y_axis, series=tuple(series)))
+    x_axis, y_axis = steps_axes(series, f"Steps to {goals[0]}", ticks="numbers", reach=3.0)
+    panel = Panel(title=shared, x_axis=x_axis, y_axis=y_axis, series=series)
+    return CompareData(panel=panel, headline=headline, caption=_caption(headline, rows))
 
 
 def compare_figure(data: CompareData) -> Figure:
     """Return the figure, ready to be saved."""
-    with style.applied():
-        figure = style.new_figure(6.4, 4.8)
-        handles = draw_panel(figure.add_subplot(), data.panel)
-        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-    return figure
+    return draw_sheet(Sheet(caption=data.caption, columns=1, panels=(data.panel,), panel_aspect=1.5, width=6.4))
+
+
+def _series(
+    summaries: Mapping[str, WorkloadSummary], labels: Mapping[str, str], headline: Headline, published: bool
+) -> Iterator[Series]:
+    anchor: Series | None = None
+    for name, summary in summaries.items():
+        curve = steps_series(labels[name], summary.workload, summary.goal, summary.rows, headline)
+        anchor = anchor or (curve if any(point.y for point in curve.points) else None)
+        yield curve
+    if anchor:
+        yield perfect_series(anchor)
+    for summary in summaries.values():
+        missed = unreached_series(summary.workload, summary.goal, summary.rows)
+        if missed:
+            yield missed
+        measured = measured_steps(summary.rows, headline)
+        beside = compare_published(summary.workload, summary.goal, measured) if published else None
+        if beside:
+            yield published_series(summary.workload, summary.goal, beside)
+
+
+def _caption(headline: Headline, rows: list[StepsToResult]) -> str:
+    """Return what the points are: the best answer that all curves can give."""
+    words = answer_label(headline, rows)
+    return f"Each point: {words}."
 
 
 def _labels(workloads: Mapping[str, str]) -> tuple[str, dict[str, str]]:

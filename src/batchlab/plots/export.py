@@ -9,8 +9,8 @@ from typing import Protocol
 
 from matplotlib.figure import Figure
 
+import batchlab.plots.style as style
 from batchlab.files import write_file
-from batchlab.plots import style
 
 
 class FigureData(Protocol):

@@ -1,147 +1,195 @@
-"""The figure of tuning: the best metaparameters against batch size, beside two rules of thumb."""
+"""The figure of tuning: the best metaparameters against batch size, the region they lie in, and two rules of thumb."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
-from batchlab.plots import style
+from batchlab.errors import InputError
+from batchlab.plots.answers import span
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.panel import Axis, Panel, Point, Series
+from batchlab.plots.scales import linear_axis, log_axis
+from batchlab.plots.sheet import Sheet
+from batchlab.plots.steps import BATCH_SIZE
+
+RATES = ("learning_rate", "lr")
+"""What the learning rate may be called; a workload has one of them."""
+
+_MINUS = "\N{MINUS SIGN}"
+_COLUMNS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
-    """One quantity at every batch size that met the goal."""
+class TunedQuantity:
+    """One quantity at every batch size that met the goal and has it."""
 
     name: str
     label: str
     batch_sizes: tuple[int, ...]
     values: tuple[float, ...]
+    regions: tuple[tuple[float, float] | None, ...]
+    """The smallest and the largest value over the top trials; None where too few were close to the best."""
+
+    num_top: tuple[int, ...]
     is_at_boundary: tuple[bool, ...]
     guides: Guides | None
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether a logarithmic axis holds it."""
+        return min(chain(self.values, *(region for region in self.regions if region))) > 0
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class MetaparametersData:
-    """Everything the figure shows, as plain numbers; no panel where the workload has no learning rate."""
+    """Everything the figure shows, as plain numbers; no quantity where no goal was met or nothing was searched."""
 
     workload: str
-    panels: tuple[Panel, ...]
+    goal: str
+    best: str
+    """Whose metaparameters they are, for the legend."""
+
+    quantities: tuple[TunedQuantity, ...]
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """One panel for each quantity."""
+        return tuple(_panel(self, quantity) for quantity in self.quantities)
 
     def table(self) -> list[dict[str, object]]:
-        """Return the rows of the CSV file, one for each panel and batch size."""
-        return [row for panel in self.panels for row in _rows(panel)]
+        """Return the rows of the CSV file, one for each quantity and batch size."""
+        return [row for quantity in self.quantities for row in _rows(quantity)]
 
 
 def metaparameters_data(summary: WorkloadSummary) -> MetaparametersData:
-    """Return the panels of `summary`: learning rate and, with momentum, 1 - momentum and the effective rate."""
-    points = [point for point in summary.tuned if point.learning_rate is not None and point.learning_rate > 0]
-    panels = []
-    if points:
-        panels.append(_learning_rate(points))
-    if points and all(point.momentum is not None for point in points):
-        panels += [_momentum(points), _effective_learning_rate(points)]
-    return MetaparametersData(summary.workload, tuple(panels))
+    """Return every metaparameter of `summary`; with a momentum, 1 - momentum and the effective learning rate too."""
+    names = dict.fromkeys(name for point in summary.tuned for name in point.metaparameters)
+    best = "confirmed point" if summary.headline == "confirmed" else "trial with the fewest steps"
+    quantities = tuple(_quantities(names, summary.tuned))
+    return MetaparametersData(workload=summary.workload, goal=str(summary.goal), best=best, quantities=quantities)
 
 
 def metaparameters_figure(data: MetaparametersData) -> Figure:
-    """Return the figure, its panels side by side."""
-    with style.applied():
-        figure = style.new_figure(max(4.2, 3.1 * len(data.panels)), 3.5)
-        draw_metaparameters(figure, data)
-    return figure
+    """Return the figure, its panels side by side; InputError where there is nothing to draw."""
+    if not data.quantities:
+        raise InputError(
+            f"{data.workload} has no best metaparameters to draw: no trial reached {data.goal}, or nothing was "
+            "searched. Give an easier goal with --goal."
+        )
+    columns = min(_COLUMNS, len(data.quantities))
+    width = max(4.6, 3.1 * columns)
+    aspect = width / columns / 2.6
+    caption = f"{data.workload}: best metaparameters for {data.goal}."
+    return draw_sheet(Sheet(caption=caption, columns=columns, panels=data.panels, panel_aspect=aspect, width=width))
 
 
-def draw_metaparameters(figure: Figure, data: MetaparametersData) -> None:
-    """Draw the panels on an empty figure, with one legend below them."""
-    figure.suptitle(data.workload, fontsize=10, parse_math=False)
-    handles: dict[str, Line2D] = {}
-    for i, panel in enumerate(data.panels):
-        ax = figure.add_subplot(1, len(data.panels), i + 1)
-        handles.update({str(handle.get_label()): handle for handle in draw_panel(ax, panel)})
-    figure.legend(handles=list(handles.values()), loc="outside lower center", ncols=4)
+def _quantities(names: Mapping[str, None], points: Sequence[TunedPoint]) -> Iterator[TunedQuantity]:
+    rate = next((name for name in RATES if name in names), None)
+    for name in names:
+        yield _quantity(points, name)
+        if name == "momentum" and rate:
+            yield _effective_learning_rate(points, rate)
 
 
-def draw_panel(ax: Axes, panel: Panel) -> list[Line2D]:
-    """Draw one quantity on `ax` and return its legend."""
-    style.set_batch_size_axis(ax, min(panel.batch_sizes) / 1.5, max(panel.batch_sizes) * 1.5, max_ticks=5)
-    # Guides may run far out of the data: show where they leave it, not where they end.
-    reach = 3 if panel.guides else 1.6
-    style.set_decimal_axis(ax, min(panel.values) / reach, max(panel.values) * reach, panel.label)
-    handles = ax.plot(panel.batch_sizes, panel.values, "^-", color=style.BLUE, label="best trial", zorder=3)
-    return handles + _draw_guides(ax, panel) + _draw_boundary(ax, panel)
+def _quantity(points: Sequence[TunedPoint], name: str) -> TunedQuantity:
+    if name == "momentum":
+        return _tuned(points, "1 - momentum", f"1 {_MINUS} momentum", (name,), lambda point: 1 - point[name])
+    words = "Learning rate" if name in RATES else name.replace("_", " ").capitalize()
+    return _tuned(points, name, words, (name,), lambda point: point[name], has_guides=name in RATES)
 
 
-def _learning_rate(points: Sequence[TunedPoint]) -> Panel:
+def _effective_learning_rate(points: Sequence[TunedPoint], rate: str) -> TunedQuantity:
+    label = f"Learning rate / (1 {_MINUS} momentum)"
+    names = (rate, "momentum")
+    return _tuned(points, "effective_learning_rate", label, names, _effective(rate), has_guides=True)
+
+
+def _effective(rate: str) -> Callable[[Mapping[str, float]], float]:
+    return lambda point: point[rate] / (1 - point["momentum"])
+
+
+def _tuned(
+    points: Sequence[TunedPoint],
+    name: str,
+    label: str,
+    needs: tuple[str, ...],
+    value: Callable[[Mapping[str, float]], float],
+    has_guides: bool = False,
+) -> TunedQuantity:
+    """Return a quantity that is a function of the metaparameters it `needs`."""
+    able = [point for point in points if set(needs) <= point.metaparameters.keys()]
+    values = tuple(value(point.metaparameters) for point in able)
+    tops = [[value(top) for top in point.top if set(needs) <= top.keys()] for point in able]
+    # The rules are the same for anything that grows with the batch size.
+    as_rates = [TunedPoint(point.batch_size, {"learning_rate": y}, ()) for point, y in zip(able, values, strict=True)]
+    return TunedQuantity(
+        name=name,
+        label=label,
+        batch_sizes=tuple(point.batch_size for point in able),
+        values=values,
+        regions=tuple((min(top), max(top)) if top else None for top in tops),
+        num_top=tuple(len(top) for top in tops),
+        is_at_boundary=tuple(bool(set(needs) & set(point.at_boundary)) for point in able),
+        guides=guides(as_rates, "learning_rate") if has_guides and min(values) > 0 else None,
+    )
+
+
+def _panel(data: MetaparametersData, quantity: TunedQuantity) -> Panel:
+    series = tuple(_series(data, quantity))
     return Panel(
-        name="learning_rate",
-        label="Learning rate",
-        batch_sizes=tuple(point.batch_size for point in points),
-        values=tuple(point.learning_rate or 0.0 for point in points),
-        is_at_boundary=tuple("learning_rate" in point.at_boundary for point in points),
-        guides=guides(points, "learning_rate"),
+        title="",
+        x_axis=log_axis(BATCH_SIZE, "log2", quantity.batch_sizes, ticks="numbers"),
+        y_axis=_y_axis(quantity, series),
+        series=series,
+        legend=None,
     )
 
 
-def _momentum(points: Sequence[TunedPoint]) -> Panel:
-    return Panel(
-        name="1 - momentum",
-        label="1 \N{MINUS SIGN} momentum",
-        batch_sizes=tuple(point.batch_size for point in points),
-        values=tuple(1 - (point.momentum or 0.0) for point in points),
-        is_at_boundary=tuple("momentum" in point.at_boundary for point in points),
-        guides=None,
-    )
+def _y_axis(quantity: TunedQuantity, series: Sequence[Series]) -> Axis:
+    held = [bound for region in quantity.regions if region for bound in region] + list(quantity.values)
+    if not quantity.is_positive:
+        return linear_axis(quantity.label, held)
+    rules = [point.y for one in series if one.kind != "measured" for point in one.points]
+    return log_axis(quantity.label, "log10", held, rules, ticks="numbers", reach=3.0)
 
 
-def _effective_learning_rate(points: Sequence[TunedPoint]) -> Panel:
-    return Panel(
-        name="effective_learning_rate",
-        label="Learning rate / (1 \N{MINUS SIGN} momentum)",
-        batch_sizes=tuple(point.batch_size for point in points),
-        values=tuple(point.effective_learning_rate or 0.0 for point in points),
-        is_at_boundary=tuple(bool({"learning_rate", "momentum"} & set(point.at_boundary)) for point in points),
-        guides=guides(points, "effective_learning_rate"),
-    )
+def _series(data: MetaparametersData, quantity: TunedQuantity) -> Iterator[Series]:
+    marks = zip(quantity.batch_sizes, quantity.values, quantity.regions, strict=True)
+    points = tuple(Point(size, value, *(region or (None, None))) for size, value, region in marks)
+    numbers = [number for number in quantity.num_top if number]
+    bars = f"range of the top {span(numbers)} trials" if numbers else ""
+    common = {"workload": data.workload, "quantity": quantity.name}
+    yield Series(label=data.best, kind="measured", points=points, bars=bars, **common)
+    if quantity.guides:
+        linear, square_root = (_along(quantity, rule) for rule in (quantity.guides.linear, quantity.guides.square_root))
+        yield Series(label="linear rule", kind="linear rule", points=linear, **common)
+        yield Series(label="square-root rule", kind="square-root rule", points=square_root, **common)
+    edge = tuple(point for point, is_flagged in zip(points, quantity.is_at_boundary, strict=True) if is_flagged)
+    if edge:
+        yield Series(label="at the edge of its search range", kind="at the edge", points=edge, **common)
 
 
-def _draw_boundary(ax: Axes, panel: Panel) -> list[Line2D]:
-    flagged = [i for i, is_flagged in enumerate(panel.is_at_boundary) if is_flagged]
-    if not flagged:
-        return []
-    return ax.plot(
-        [panel.batch_sizes[i] for i in flagged],
-        [panel.values[i] for i in flagged],
-        "^",
-        color=style.BLUE,
-        markerfacecolor=style.PAPER,
-        label="at the edge of its search range",
-        zorder=4,
-    )
+def _along(quantity: TunedQuantity, values: Sequence[float]) -> tuple[Point, ...]:
+    return tuple(Point(size, value) for size, value in zip(quantity.batch_sizes, values, strict=True))
 
 
-def _draw_guides(ax: Axes, panel: Panel) -> list[Line2D]:
-    if panel.guides is None:
-        return []
-    look: dict[str, Any] = {"color": style.INK, "linewidth": 1, "zorder": 2}
-    linear = ax.plot(panel.batch_sizes, panel.guides.linear, "--", label="linear rule", **look)
-    return linear + ax.plot(panel.batch_sizes, panel.guides.square_root, ":", label="square-root rule", **look)
-
-
-def _rows(panel: Panel) -> list[dict[str, object]]:
+def _rows(quantity: TunedQuantity) -> list[dict[str, object]]:
     return [
         {
-            "quantity": panel.name,
+            "quantity": quantity.name,
             "batch_size": batch_size,
-            "value": panel.values[i],
-            "is_at_boundary": panel.is_at_boundary[i],
-            "linear_rule": panel.guides.linear[i] if panel.guides else None,
-            "square_root_rule": panel.guides.square_root[i] if panel.guides else None,
+            "value": quantity.values[i],
+            "region_low": region[0] if (region := quantity.regions[i]) else None,
+            "region_high": region[1] if region else None,
+            "num_top": quantity.num_top[i],
+            "is_at_boundary": quantity.is_at_boundary[i],
+            "linear_rule": quantity.guides.linear[i] if quantity.guides else None,
+            "square_root_rule": quantity.guides.square_root[i] if quantity.guides else None,
         }
-        for i, batch_size in enumerate(panel.batch_sizes)
+        for i, batch_size in enumerate(quantity.batch_sizes)
     ]

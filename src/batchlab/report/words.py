@@ -1,60 +1,95 @@
-"""What the report says in sentences."""
+"""What the tool says in sentences: each with its range, and none that claims more than that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from batchlab.analysis import CriticalBatchFit, Scaling, WorkloadSummary, measure_scaling
-from batchlab.analysis.text import bounds, count, estimate, significant
-from batchlab.report.tables import format_share
+from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
+from batchlab.analysis.best_of import MIN_TRIALS
+from batchlab.analysis.interval import Interval
+from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.text import bounds, count, estimate, listed, significant
+from batchlab.report.tables import format_interval, format_share, format_steps, span
 
-_EFFICIENCIES = (0.7, 0.8, 0.9)
-_EXCESSES = (0.1, 0.25, 0.5)
+_ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
 
 
 def answer(summary: WorkloadSummary) -> str:
     """Return the answer to the question of the lab for one workload, in one paragraph with numbers."""
     best = summary.best
-    if best is None or best.steps is None:
-        return f"No trial reached {summary.goal} at any batch size ({_budget(summary)})."
-    first = (
-        f"The fewest steps to {summary.goal} are {count(best.steps)}, at batch size {count(best.batch_size)} "
-        f"({_budget(summary)})."
-    )
+    if best is None:
+        return f"No trial reached {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_n(summary)})."
+    if best.start_met:
+        return f"{summary.goal} is met at step 0, before any training: that tells nothing about batch sizes."
+    sentences = [_fewest(summary, best)]
     if sum(row.is_reached for row in summary.rows) == 1:
-        return f"{first} One batch size tells nothing about scaling."
-    return " ".join([first, _critical(summary), _end_of_perfect(summary.scaling), _max_useful(summary.scaling)])
+        return f"{sentences[0]} One batch size tells nothing about scaling."
+    return " ".join([*sentences, _critical(summary), *regimes(summary)])
+
+
+def regimes(summary: WorkloadSummary) -> list[str]:
+    """Return where perfect scaling ends and where a larger batch size saves little, or what would tell."""
+    found = summary.regimes
+    if found is None:
+        return []
+    if found.is_thin and found.advice:
+        return [found.advice]
+    sizes = [row.batch_size for row in summary.rows if row.is_reached]
+    is_exact = summary.protocol.is_closed_form
+    return [
+        _perfect(_exact(found.perfect_up_to) if is_exact else found.perfect_up_to, sizes),
+        _maximal(_exact(found.maximal_from) if is_exact else found.maximal_from, sizes),
+    ]
+
+
+def protocol(summary: WorkloadSummary) -> str:
+    """Return how the trials were trained, and so what the numbers hold for."""
+    how = {
+        "race": _race(summary),
+        "full": "Full protocol: every trial was trained to its budget.",
+        "imported": "Imported: these trials were not run here, and their minimum is the paper's statistic.",
+    }[summary.protocol.kind]
+    return f"{how} {confirmation}" if (confirmation := _confirmation(summary)) else how
 
 
 def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     """Return the details of a fit as terms with their values."""
-    resampled = f", {count(fit.num_resamples)} resamples" if fit.num_resamples else ", not available"
-    return [
+    facts = [
+        ("Fitted to", _ESTIMANDS[fit.estimand]),
         ("Steps with an unlimited batch, S_min", significant(fit.s_min)),
         ("Examples with the smallest batch, E_min", significant(fit.e_min)),
-        ("Critical batch size, E_min / S_min", estimate(fit.b_crit, *fit.b_crit_ci)),
-        (f"95 % interval, bootstrap over trials{resampled}", bounds(*fit.b_crit_ci) if fit.num_resamples else ""),
-        ("95 % interval, delta method", bounds(*fit.b_crit_ci_delta)),
+        ("Critical batch size, E_min / S_min", _size_text(fit)),
+        ("95 % interval", "none: steps are exact here" if _is_exact(fit) else _bounds(fit.b_crit_ci)),
         ("Standard error of its logarithm", significant(fit.log_se, 2)),
         ("Largest deviation from the curve", f"{100 * fit.worst_residual:.1f} %"),
         ("Alternative S_min + (E_min / B)^a", _alternative(fit)),
     ]
+    if fit.censored:
+        facts.append(("Not reached, so a lower bound only", f"batch size {listed(fit.censored)}"))
+    if fit.contradicted_by:
+        facts.append(("Contradicted by", f"batch size {listed(fit.contradicted_by)}"))
+    return facts
 
 
-def sensitivity(summary: WorkloadSummary) -> list[tuple[str, str]]:
-    """Return how both ends of the regimes move with their thresholds."""
-    ends = [
-        f"{format_share(share)}: {_size(measure_scaling(summary.rows, min_efficiency=share).end_of_perfect)}"
-        for share in _EFFICIENCIES
-    ]
-    useful = [
-        f"{format_share(share)}: {_size(measure_scaling(summary.rows, max_excess=share).max_useful)}"
-        for share in _EXCESSES
-    ]
+def critical(fit: CriticalBatchFit | None) -> str:
+    """Return the critical batch size with its interval, or the bound alone, in a few characters."""
+    return "no fit" if fit is None else _size_text(fit)
+
+
+def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
+    """Return both ends of the regimes with their ranges, and what they were read from."""
+    found = summary.regimes
+    if found is None:
+        return []
+    source = {
+        "fit": "the fit: its slope on log axes is -0.8 and -0.2 at the two ends",
+        "shape": "the closest convex curve: the hyperbola does not hold here",
+    }[found.source]
     return [
-        ("End of perfect scaling, by least efficiency", ", ".join(ends)),
-        ("Maximum useful batch size, by excess over the fewest steps", ", ".join(useful)),
+        ("Perfect scaling (efficiency of 80 % or more) up to", _end_text(found.perfect_up_to, summary)),
+        ("At most a fifth of the steps left to save from", _end_text(found.maximal_from, summary)),
+        ("Read from", source),
     ]
 
 
@@ -84,40 +119,163 @@ def facts(values: Mapping[str, Any], place: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _budget(summary: WorkloadSummary) -> str:
+# The answer
+
+
+def _fewest(summary: WorkloadSummary, best: StepsToResult) -> str:
+    value = best.estimate(summary.headline).value
+    assert value is not None
+    interval = format_interval(best, summary)
+    shown = f"{format_steps(value)} (95 % interval {interval})" if interval else format_steps(value)
+    return f"The fewest steps to {summary.goal} are {shown} at batch size {count(best.batch_size)}: {_what(summary)}."
+
+
+def _what(summary: WorkloadSummary) -> str:
+    """Return what the headline's number is the number of."""
+    if summary.headline == "confirmed":
+        return f"{_confirmed_what(summary)}, from {_n(summary)}"
+    if summary.headline == "best_of":
+        numbers = [row.best_of.m for row in summary.rows if row.best_of]
+        return f"the median of what the best of {span(numbers)} trials needs, from {_n(summary)}"
+    return f"the minimum of {_n(summary)}, {_no_interval(summary)}"
+
+
+def _confirmed_what(summary: WorkloadSummary) -> str:
+    seeds = [row.confirmed.seeds for row in summary.rows if row.confirmed]
+    return f"the median over {span(seeds)} fresh seeds of the best configuration"
+
+
+def _no_interval(summary: WorkloadSummary) -> str:
+    """Return why a minimum stands first, and so without an interval."""
+    if summary.protocol.is_closed_form:
+        return "exact, so without an interval"
+    if summary.protocol.is_grid:
+        return "points of a grid, which give no interval"
+    if summary.protocol.kind == "imported":
+        return "the paper's statistic, which has no interval"
+    if min(row.num_trials for row in summary.rows) < MIN_TRIALS:
+        return f"too few for an interval ({MIN_TRIALS} give one)"
+    return "of which too few met the goal for an interval"
+
+
+def _n(summary: WorkloadSummary) -> str:
     numbers = [row.num_trials for row in summary.rows]
-    trials = count(min(numbers))
-    if min(numbers) != max(numbers):
-        trials += f" to {count(max(numbers))}"
-    sizes = "one batch size" if len(numbers) == 1 else f"{len(numbers)} batch sizes"
-    return f"{sizes}, n = {trials} complete trials each"
+    places = "one batch size" if len(numbers) == 1 else f"each of {len(numbers)} batch sizes"
+    return f"n = {span(numbers)} complete trials at {places}"
+
+
+def _end_of_training(rows: Sequence[StepsToResult]) -> str:
+    found = []
+    for ended_by, words in (("race", "before the race ended at step"), ("budget", "within the budget of")):
+        steps = [row.end_step for row in rows if row.ended_by == ended_by]
+        if steps:
+            found.append(f"{words} {span(steps)}{' steps' if ended_by == 'budget' else ''}")
+    return " or ".join(found)
 
 
 def _critical(summary: WorkloadSummary) -> str:
     fit = summary.fit
-    if fit is None or fit.b_crit_ci == (None, None):
+    if fit is None:
         return "The critical batch size could not be determined."
-    low, high = fit.b_crit_ci
-    if low is None or high is None:
-        return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')}."
-    method = "bootstrap over trials" if fit.num_resamples else "delta method"
-    return f"The critical batch size is {significant(fit.b_crit)} (95 % interval {bounds(low, high)}, {method})."
+    if _is_exact(fit) and fit.b_crit is not None:
+        return f"The critical batch size is {significant(fit.b_crit)}, without an interval: steps are exact here."
+    low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
+    if low is None and high is None:
+        return "The critical batch size could not be determined."
+    if fit.b_crit is None or low is None or high is None:
+        return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')} (95 %)."
+    return (
+        f"The critical batch size is {significant(fit.b_crit)} (95 % interval {bounds(low, high)}, "
+        f"from {_ESTIMANDS[fit.estimand]})."
+    )
 
 
-def _end_of_perfect(scaling: Scaling) -> str:
-    if scaling.is_perfect_throughout:
-        return f"Scaling is perfect as far as it was tried, to batch size {_size(scaling.end_of_perfect)}."
-    return f"Scaling is perfect up to batch size {_size(scaling.end_of_perfect)}."
+# Regimes
 
 
-def _max_useful(scaling: Scaling) -> str:
-    if not scaling.is_saturated:
-        return f"Steps still fall at the end: the maximum useful batch size is at least {_size(scaling.max_useful)}."
-    return f"The maximum useful batch size is {_size(scaling.max_useful)}: larger ones save few steps or none."
+def _perfect(end: RegimeEnd, sizes: Sequence[int]) -> str:
+    smallest, largest = min(sizes), max(sizes)
+    if end.low is not None and end.low >= largest:
+        return f"Scaling is perfect as far as it was tried, to batch size {count(largest)}."
+    if end.high is not None and end.high < smallest:
+        return f"Perfect scaling ends below batch size {count(smallest)}, the smallest that reached the goal."
+    if end.low is None or end.high is None:
+        return _open_end("Where perfect scaling ends is not known", end)
+    return f"Scaling is perfect (efficiency of 80 % or more) up to batch size {_range_text(end)}."
 
 
-def _size(batch_size: int | None) -> str:
-    return "none" if batch_size is None else count(batch_size)
+def _maximal(end: RegimeEnd, sizes: Sequence[int]) -> str:
+    smallest, largest = min(sizes), max(sizes)
+    if end.low is not None and end.low >= largest:
+        return f"Steps still fall at batch size {count(largest)}, the largest that reached the goal."
+    if end.high is not None and end.high < smallest:
+        return f"No larger batch size than {count(smallest)}, the smallest, saves more than a fifth of the steps."
+    if end.low is None or end.high is None:
+        return _open_end("From where on a larger batch size saves little is not known", end)
+    return f"From batch size {_range_text(end)} on, no larger one saves more than a fifth of the steps."
+
+
+def _open_end(sentence: str, end: RegimeEnd) -> str:
+    if end.low is None and end.high is None:
+        return f"{sentence}."
+    side = f"above {_size(end.low)}" if end.low is not None else f"below {_size(end.high or 0)}"
+    return f"{sentence}: somewhere {side}."
+
+
+def _exact(end: RegimeEnd) -> RegimeEnd:
+    return RegimeEnd(end.value, end.value, end.value)
+
+
+def _end_text(end: RegimeEnd, summary: WorkloadSummary) -> str:
+    if summary.protocol.is_closed_form and end.value is not None:
+        return f"{_size(end.value)}, exact"
+    return "not known" if end.low is None and end.high is None else _range_text(end)
+
+
+def _range_text(end: RegimeEnd) -> str:
+    if end.low is None or end.high is None:
+        return f"> {_size(end.low)}" if end.low is not None else f"< {_size(end.high or 0)}"
+    if end.low == end.high:
+        return _size(end.low)
+    spread = f"{_size(end.low)} to {_size(end.high)}"
+    return spread if end.value is None else f"{_size(end.value)} (range {spread})"
+
+
+def _size(batch_size: float) -> str:
+    return significant(batch_size, 2) if batch_size < 10 else f"{batch_size:,.0f}"
+
+
+# Protocol and fit
+
+
+def _race(summary: WorkloadSummary) -> str:
+    factor = summary.protocol.race_factor
+    until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
+    return f"Raced: trials ended {until} the first that met the goal, so counts of diverged and stuck ones end there."
+
+
+def _confirmation(summary: WorkloadSummary) -> str | None:
+    if summary.is_confirmed:
+        return f"Confirmed: {_confirmed_what(summary)}."
+    if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
+        return None
+    return "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
+
+
+def _is_exact(fit: CriticalBatchFit) -> bool:
+    return fit.is_closed_form
+
+
+def _size_text(fit: CriticalBatchFit) -> str:
+    if _is_exact(fit) and fit.b_crit is not None:
+        return significant(fit.b_crit)
+    if fit.b_crit is None:
+        return _bounds(fit.b_crit_ci)
+    return estimate(fit.b_crit, fit.b_crit_ci.low, fit.b_crit_ci.high)
+
+
+def _bounds(interval: Interval) -> str:
+    return bounds(interval.low, interval.high)
 
 
 def _alternative(fit: CriticalBatchFit) -> str:

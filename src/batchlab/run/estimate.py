@@ -1,24 +1,42 @@
-"""What a sweep may cost, before it runs."""
+"""What a sweep may cost, before it runs: a bound, and what a pilot lets expect."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from batchlab.core.duration import spell_seconds
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
-from batchlab.engine.base import Trainer
+from batchlab.engine.base import Point
 from batchlab.run import pack_size_cache
-from batchlab.run.executor import CalibrateTask, Failed, Finished, LocalExecutor
+from batchlab.run.executor import CalibrateTask, Errand, Failed, Finished, LocalExecutor
 from batchlab.run.pack_size_cache import Calibration
+from batchlab.run.pilot import TRIALS, Pilot, PilotTask
+from batchlab.run.progress import count_evaluations
 from batchlab.run.trainers import make_trainer
 from batchlab.search.samplers import draw_points
+
+PILOT_SECONDS = 5.0
+"""A pilot of one batch size takes no longer, those of a sweep no longer than MOST_SECONDS, and no longer than
+SHARE of what the study may take."""
+
+MOST_SECONDS = 60.0
+SHARE = 0.05
+LEAST_SECONDS = 0.5
+QUIET_SECONDS = 10.0
+"""After so long without news, one says that the measurement goes on."""
+
+Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class StudyEstimate:
-    """The cost of one study, were every trial to train to its budget."""
+    """The cost of one study, in processor seconds on one core; trials that replace diverged ones are not counted."""
 
     batch_size: int
     trials: int
@@ -26,45 +44,120 @@ class StudyEstimate:
     max_steps: int
     first_point: dict[str, float]
     seconds_per_trial_step: float
+    max_seconds: float
+    """Were every trial to train to its budget."""
 
-    @property
-    def max_seconds(self) -> float:
-        """Processor seconds on one core, evaluation and replaced trials not counted."""
-        return self.trials * self.max_steps * self.seconds_per_trial_step
+    expected_steps: int | None
+    """To which every trial will train, going by the pilot; None where it says nothing about that."""
 
+    expected_seconds: float | None
+    expected_from: int | None
+    """The batch size whose pilot met the goal, where that of this one did not."""
 
-def estimate_sweep(sweep: Sweep, data_dir: Path | None) -> list[StudyEstimate]:
-    """Return the cost of every study; what this machine has not measured before is measured now."""
-    measured = {study.batch_size: pack_size_cache.recall(study) for study in sweep.studies()}
-    unknown = [study for study in sweep.studies() if measured[study.batch_size] is None]
-    if unknown:
-        measured |= _measure(unknown, make_trainer(sweep, data_dir))
-    return [_estimate(study, measured[study.batch_size]) for study in sweep.studies()]
+    pilot: Pilot
 
 
-def _measure(studies: list[Study], trainer: Trainer) -> dict[int, Calibration | None]:
-    """Calibrate the studies in a worker process, as a run would, and remember the outcome."""
-    measured: dict[int, Calibration | None] = {}
+def estimate_sweep(sweep: Sweep, data_dir: Path | None, tell: Tell = lambda sentence: None) -> list[StudyEstimate]:
+    """Return the cost of every study, from its pilot; `tell` is told of each, and of long waits.
+
+    The best pack size, where this machine has not measured it before, is measured first and remembered.
+    """
+    trainer, studies = make_trainer(sweep, data_dir), sweep.studies()
+    seen: dict[int, tuple[Calibration, Pilot]] = {}
     with closing(LocalExecutor(trainer, [], num_workers=1)) as executor:
         for study in studies:
-            executor.submit(study.batch_size, CalibrateTask(study, study.metaparameters(draw_points(study)[0])))
-            (event,) = executor.events(timeout=None)
+            calibration = _calibrate(executor, study, tell)
+            pilot = _fly(executor, study, calibration, len(studies), tell)
+            seen[study.batch_size] = calibration, pilot
+            tell(f"batch size {study.batch_size:>6}: {_describe(calibration, pilot, study)}")
+    goals = {size: pilot.goal_steps for size, (_, pilot) in seen.items() if pilot.goal_steps is not None}
+    return [_estimate(study, *seen[study.batch_size], goals) for study in studies]
+
+
+def _calibrate(executor: LocalExecutor, study: Study, tell: Tell) -> Calibration:
+    calibration = pack_size_cache.recall(study)
+    if calibration is None:
+        point = study.metaparameters(draw_points(study)[0])
+        calibration = Calibration(*_answer(executor, CalibrateTask(study, point), tell))
+        pack_size_cache.remember(study, calibration)
+    return calibration
+
+
+def _fly(executor: LocalExecutor, study: Study, calibration: Calibration, num_studies: int, tell: Tell) -> Pilot:
+    bound = study.trials * study.max_steps * calibration.seconds_per_trial_step
+    seconds = min(PILOT_SECONDS, MOST_SECONDS / num_studies, max(LEAST_SECONDS, SHARE * bound))
+    drawn = draw_points(study)[: min(TRIALS, study.trials)]
+    points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
+    pilot = _answer(executor, PilotTask(study, points, calibration.pack_size, seconds), tell)
+    assert isinstance(pilot, Pilot)
+    return pilot
+
+
+def _answer(executor: LocalExecutor, errand: Errand, tell: Tell) -> Any:
+    """Return what an errand brings; say now and then that it is still under way."""
+    executor.submit(errand.study.batch_size, errand)
+    waited = 0.0
+    while True:
+        for event in executor.events(QUIET_SECONDS):
             if isinstance(event, Failed):
                 raise event.error
             assert isinstance(event, Finished)
-            measured[study.batch_size] = Calibration(*event.result)
-            pack_size_cache.remember(study, Calibration(*event.result))
-    return measured
+            return event.result
+        waited += QUIET_SECONDS
+        tell(f"batch size {errand.study.batch_size:>6}: still measuring, {spell_seconds(waited)} so far")
 
 
-def _estimate(study: Study, measured: Calibration | None) -> StudyEstimate:
-    assert measured is not None
-    points = draw_points(study)
+def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
+    speed = f"{1e6 * calibration.seconds_per_trial_step:,.0f} us/trial-step"
+    if pilot.goal_steps is not None:
+        return f"{speed}; of {pilot.trials} trials the first met the goal at step {pilot.goal_steps:,}"
+    value = "" if pilot.best_value is None else f" ({study.goal.metric} {pilot.best_value:.4g})"
+    return f"{speed}; no goal met by {pilot.trials} trials in {pilot.steps:,} steps{value}"
+
+
+def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[int, int]) -> StudyEstimate:
+    points, steps, source = draw_points(study), *_expected_steps(study, pilot, goals)
+
+    def seconds(steps: int) -> float:
+        evaluations = 1 + count_evaluations(study.evaluation, 0, steps)
+        each = steps * calibration.seconds_per_trial_step + evaluations * pilot.seconds_per_evaluation
+        return study.trials * each
+
     return StudyEstimate(
         batch_size=study.batch_size,
         trials=study.trials,
         attempts=len(points),
         max_steps=study.max_steps,
         first_point=points[0],
-        seconds_per_trial_step=measured.seconds_per_trial_step,
+        seconds_per_trial_step=calibration.seconds_per_trial_step,
+        max_seconds=seconds(study.max_steps),
+        expected_steps=steps,
+        expected_seconds=None if steps is None else seconds(steps),
+        expected_from=source,
+        pilot=pilot,
     )
+
+
+def _expected_steps(study: Study, pilot: Pilot, goals: dict[int, int]) -> tuple[int | None, int | None]:
+    """Return where the race may end, and the batch size whose pilot says so if it is another.
+
+    A batch that is k times as small needs at most k times the steps, roughly; a larger one no more.
+    """
+    if study.race_factor is None:
+        return study.max_steps, None
+    if pilot.goal_steps is not None:
+        return study.end_step(pilot.goal_steps), None
+    if not goals:
+        return None, None
+    nearest = nearest_size(study.batch_size, list(goals))
+    steps = math.ceil(goals[nearest] * max(1.0, nearest / study.batch_size))
+    return study.end_step(min(study.max_steps, max(steps, pilot.steps))), nearest
+
+
+def nearest_size(batch_size: int, known: Sequence[int]) -> int:
+    """Return the known batch size that is the nearest, by ratio.
+
+    >>> nearest_size(16, [1, 64, 512])
+    64
+    """
+    return min(known, key=lambda other: abs(math.log(other / batch_size)))

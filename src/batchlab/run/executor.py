@@ -5,20 +5,24 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import IO, Any, Protocol
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
 from batchlab.engine.pack_size import calibrate
-from batchlab.errors import BatchlabError, Interrupted, TrialError
-from batchlab.processes import die_with_parent
+from batchlab.errors import BatchlabError, InputError, Interrupted, TrialError
+from batchlab.processes import NO_GUARD, die_with_parent, end_if_imported_by_worker
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
+from batchlab.run.parcel import Descriptor, Parcel
+from batchlab.run.standing import Standing
 
 PROGRESS_SECONDS = 0.2
 WORKER_VARIABLES = {
@@ -31,6 +35,19 @@ WORKER_VARIABLES = {
 }
 
 
+class Errand(Protocol):
+    """A short task of one worker: it tells nothing on the way and cannot be stopped."""
+
+    @property
+    def study(self) -> Study:
+        """What it is about."""
+        ...
+
+    def perform(self, trainer: Trainer) -> Any:
+        """Return what the errand was for."""
+        ...
+
+
 @dataclass(frozen=True)
 class CalibrateTask:
     """Find the fastest pack size for a study."""
@@ -38,20 +55,22 @@ class CalibrateTask:
     study: Study
     metaparameters: dict[str, float]
 
+    def perform(self, trainer: Trainer) -> tuple[int, float]:
+        """Return the pack size and its seconds per trial-step."""
+        return calibrate(trainer, self.study, self.metaparameters)
+
 
 @dataclass(frozen=True)
 class Progress:
-    """A pack's state after an evaluation."""
+    """How far a pack is, after an evaluation."""
 
     key: Any
-    step: int
-    num_live: int
-    best_steps: int | None
+    standing: Standing
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A task's result: a PackResult, or (pack size, seconds per trial-step)."""
+    """A task's result: a PackResult, or what an errand returned."""
 
     key: Any
     result: Any
@@ -86,31 +105,45 @@ class LocalExecutor:
     """Runs tasks in processes on this machine. Tasks of one study share the end of its race."""
 
     def __init__(self, trainer: Trainer, batch_sizes: list[int], num_workers: int) -> None:
+        end_if_imported_by_worker()
+        _check_script()
         context = multiprocessing.get_context("spawn")
         self._stop = context.Event()
         self._ends = {batch_size: context.Value("q", 2**62) for batch_size in batch_sizes}
         self._workers: list[_Worker] = []
         with worker_environment(), _undisturbed_by_signals():
             for _ in range(num_workers):
-                here, there = context.Pipe()
-                process = context.Process(
-                    target=_serve, args=(there, trainer, self._ends, self._stop), daemon=True, name="batchlab worker"
-                )
+                self._start(context, Parcel((trainer, self._ends)))
+
+    def _start(self, context: Any, parcel: Parcel) -> None:
+        """Start a worker. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
+        here, there = context.Pipe()
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the worker
+        with _stderr_into(file) as stderr:
+            process = context.Process(
+                target=_serve, args=(there, stderr, parcel, self._stop), daemon=True, name="batchlab worker"
+            )
+            worker = _Worker(process, here, file)
+            self._workers.append(worker)
+            try:
                 process.start()
-                there.close()
-                self._workers.append(_Worker(process, here))
+            except BaseException:
+                self.close()
+                raise
+        there.close()
+        worker.parcel = parcel.take_sealed()
 
     @property
     def num_idle(self) -> int:
         """How many workers wait for a task."""
         return sum(worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: PackTask | CalibrateTask) -> None:
+    def submit(self, key: Any, task: PackTask | Errand) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         worker = next(worker for worker in self._workers if worker.key is None)
         worker.key = key
         try:
-            worker.pipe.send((key, task))
+            worker.send((key, task))
         except (BrokenPipeError, ConnectionResetError):
             raise worker.death() from None
 
@@ -134,27 +167,103 @@ class LocalExecutor:
     def close(self) -> None:
         """End the workers at once; packs that still run lose what came after their last checkpoint."""
         for worker in self._workers:
-            worker.pipe.close()
-            worker.process.kill()
+            worker.close()
         for worker in self._workers:
-            worker.process.join()
+            worker.join()
+
+
+def _check_script() -> None:
+    """Raise InputError where the program was read from somewhere that workers cannot read it from again."""
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is not None and getattr(main, "__spec__", None) is None and not os.path.exists(path):
+        raise InputError(
+            f"Worker processes import the script that starts the run, but {path} is no file: save it in one."
+        )
 
 
 @dataclass
 class _Worker:
     process: multiprocessing.process.BaseProcess
     pipe: Connection
-    key: Any = None
+    stderr: IO[bytes]
+    """What it said before it served."""
 
-    def death(self) -> TrialError:
-        self.process.join(timeout=5)
+    key: Any = None
+    parcel: bytes = b""
+    """What it still has to be sent before its first task."""
+
+    def send(self, message: Any) -> None:
+        if self.parcel:
+            self.pipe.send_bytes(self.parcel)
+            self.parcel = b""
+        self.pipe.send(message)
+
+    @property
+    def has_started(self) -> bool:
+        return self.process.pid is not None
+
+    def death(self) -> BatchlabError:
+        """Say why it has ended: at its start, which it has told in the file, or later."""
+        self.join(timeout=5)
+        code, said = self.process.exitcode, self._said()
+        if NO_GUARD in said:
+            return InputError(NO_GUARD)
+        if said and code is not None and code > 0:
+            place = "it imports the script that starts the run, and that failed"
+            return TrialError(f"A worker process could not start (exit code {code}): {place}:\n{said}")
         return TrialError(
-            f"A worker process ended unexpectedly (exit code {self.process.exitcode}); it may have run out of memory. "
+            f"A worker process ended unexpectedly (exit code {code}){_reason(code)}. "
             "Run the same command again to go on, with fewer --workers if memory is short."
         )
 
+    def close(self) -> None:
+        self.pipe.close()
+        self.stderr.close()
+        if self.has_started:
+            self.process.kill()
 
-def _serve(pipe: Connection, trainer: Trainer, ends: dict[int, Any], stop: Any) -> None:
+    def join(self, timeout: float | None = None) -> None:
+        if self.has_started:
+            self.process.join(timeout)
+
+    def _said(self) -> str:
+        self.stderr.seek(0)
+        return self.stderr.read().decode(errors="replace").strip()
+
+
+def _reason(code: int | None) -> str:
+    if code == -signal.SIGKILL:
+        return ": it was killed, as the system does when memory runs out"
+    return f": a crash, {signal.Signals(-code).name}" if code is not None and code < 0 else ""
+
+
+def _return_to(stderr: Descriptor | None) -> None:
+    """In a worker that has started: take up the stderr of its parent, and pass on what was said meanwhile."""
+    if stderr is not None:
+        said = os.pread(2, os.fstat(2).st_size, 0)
+        os.ftruncate(2, 0)
+        stderr.become(2)
+        os.write(2, said)
+
+
+@contextmanager
+def _stderr_into(file: IO[bytes]) -> Iterator[Descriptor | None]:
+    """Give processes that start meanwhile a file as stderr; yields the stderr to return to, if there is one."""
+    try:
+        before = os.dup(2)
+    except OSError:  # closed: there is nothing to return to
+        yield None
+        return
+    os.dup2(file.fileno(), 2)
+    try:
+        yield Descriptor(before)
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, stop: Any) -> None:
     """The life of a worker: tasks in, events out, until the pipe closes.
 
     A signal to the whole group is for the parent alone, which tells its workers to write their checkpoints.
@@ -162,20 +271,24 @@ def _serve(pipe: Connection, trainer: Trainer, ends: dict[int, Any], stop: Any) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     die_with_parent()
+    _return_to(stderr)
+    is_empty = True
     while True:
         try:
+            if is_empty:
+                parcel.receive(pipe.recv_bytes())
+                is_empty = False
             key, task = pipe.recv()
         except EOFError:
             return
-        pipe.send(_attempt(key, task, trainer, ends, stop, pipe))
+        pipe.send(_attempt(key, task, parcel, stop, pipe))
 
 
-def _attempt(
-    key: Any, task: PackTask | CalibrateTask, trainer: Trainer, ends: dict[int, Any], stop: Any, pipe: Connection
-) -> Event:
+def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, stop: Any, pipe: Connection) -> Event:
     try:
-        if isinstance(task, CalibrateTask):
-            return Finished(key, calibrate(trainer, task.study, task.metaparameters))
+        trainer, ends = parcel.content
+        if not isinstance(task, PackTask):
+            return Finished(key, task.perform(trainer))
         result = _train(key, task, trainer, ends[task.study.batch_size], stop, pipe)
         return Paused(key) if result is None else Finished(key, result)
     except Interrupted:
@@ -189,14 +302,15 @@ def _attempt(
 
 
 def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe: Connection) -> PackResult | None:
-    _lower(end, task.end_step)
+    if not task.stops_at_goal:
+        _lower(end, task.end_step)
     told = 0.0
 
-    def tell(step: int, num_live: int, best_steps: int | None) -> None:
+    def tell(standing: Standing) -> None:
         nonlocal told
         if time.perf_counter() - told > PROGRESS_SECONDS:
             told = time.perf_counter()
-            pipe.send(Progress(key, step, num_live, best_steps))
+            pipe.send(Progress(key, standing))
 
     hooks = Hooks(
         end_step=lambda: int(end.value),

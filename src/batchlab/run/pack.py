@@ -14,6 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer
 from batchlab.engine.loop import Evaluated, train
 from batchlab.errors import Interrupted
+from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
 from batchlab.store.study_folder import read_checkpoint, write_checkpoint
 
@@ -32,6 +33,12 @@ class PackTask:
 
     pause_step: int | None = None
     """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
+
+    stops_at_goal: bool = False
+    """Replicates race against nobody: the pack ends once each has met the goal, and the rows after that go."""
+
+    kept_state: Path | None = None
+    """Where the pack's last state is kept; None keeps none."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,8 @@ class Hooks:
     confirm_end: Callable[[int], None]
     """Tell the other packs that a trial of this one met the goal and stayed sound to the end it set."""
 
-    progress: Callable[[int, int, int | None], None]
-    """Told the step, the number of live trials and the best steps so far, after each evaluation."""
+    progress: Callable[[Standing], None]
+    """Told how far the pack is, after each evaluation."""
 
     should_stop: Callable[[], bool]
 
@@ -63,33 +70,54 @@ class Recorder:
     """The rows of a pack so far, and who has met the goal."""
 
     def __init__(self, study: Study) -> None:
-        self._goal = study.goal
+        self._study, self._goal = study, study.goal
         self._rows: list[Evaluated] = []
         self.goal_steps: dict[int, int] = {}
+        self.best_value: float | None = None
+        self._num_evaluations, self._evaluation_seconds = 0, 0.0
 
     def add(self, evaluated: Evaluated) -> None:
         """Keep the metrics of the live trials; a step that is there already, from before a pause, is left as it is."""
         if self._rows and evaluated.step <= self._rows[-1].step:
             return
         self._rows.append(evaluated)
-        for trial_id in evaluated.trial_ids[self._goal.is_met(evaluated.metrics[self._goal.metric])].tolist():
+        values = evaluated.column(self._goal.metric)
+        for trial_id in evaluated.trial_ids[self._goal.is_met(values)].tolist():
             self.goal_steps.setdefault(trial_id, evaluated.step)
+        self.best_value = self._goal.best(values, self.best_value)
+        self._num_evaluations += 1
+        self._evaluation_seconds += evaluated.seconds
+
+    def standing(self) -> Standing:
+        """Return how far the pack is, as of its last evaluation."""
+        return Standing(
+            step=self._rows[-1].step,
+            num_live=len(self._rows[-1].trial_ids),
+            best_steps=min(self.goal_steps.values(), default=None),
+            best_value=self.best_value,
+            num_evaluations=self._num_evaluations,
+            evaluation_seconds=self._evaluation_seconds,
+        )
 
     def measurements(self) -> Measurements:
-        """Return all rows as columns, sorted by trial and step."""
+        """Return all rows as columns, sorted by trial and step; NaN where a metric was not measured."""
         trial_id = np.concatenate([row.trial_ids for row in self._rows])
         step = np.repeat([row.step for row in self._rows], [len(row.trial_ids) for row in self._rows])
         order = np.lexsort((step, trial_id))
-        names = self._rows[0].metrics
-        metrics = {name: np.concatenate([row.metrics[name] for row in self._rows])[order] for name in names}
+        names = dict.fromkeys(name for row in self._rows for name in row.metrics)
+        metrics = {name: np.concatenate([row.column(name) for row in self._rows])[order] for name in names}
         return Measurements(trial_id[order], step[order], metrics)
 
     def restore(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take up the rows of a checkpoint."""
+        """Take up the rows of a checkpoint; one at the end of a budget that has grown since is no longer evaluated."""
         names = [name for name in columns if name not in ("trial_id", "step")]
+        evaluated = set(self._study.evaluation.steps(self._study.max_steps))
         for step in np.unique(columns["step"]):
+            if int(step) not in evaluated:
+                continue
             rows = columns["step"] == step
             self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
+        self._num_evaluations = 0
 
 
 def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | None:
@@ -106,17 +134,26 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     between_chunks = _Checkpoints(program, recorder, task.checkpoint, started, hooks.should_stop)
 
     def end_step() -> int:
+        if task.stops_at_goal:
+            return program.step if _have_all_met(program, recorder) else task.end_step
         return min(hooks.end_step(), _own_end(task.study, program, recorder))
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         recorder.add(evaluated)
-        hooks.progress(evaluated.step, len(evaluated.trial_ids), min(recorder.goal_steps.values(), default=None))
+        hooks.progress(recorder.standing())
         if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
-            between_chunks.save()
+            between_chunks.save(task.checkpoint)
             return None
-    hooks.confirm_end(_own_end(task.study, program, recorder))
+    if not task.stops_at_goal:
+        hooks.confirm_end(_own_end(task.study, program, recorder))
+    if task.kept_state is not None:
+        between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
     return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
+
+
+def _have_all_met(program: Program, recorder: Recorder) -> bool:
+    return all(trial_id in recorder.goal_steps for trial_id in program.trial_ids.tolist())
 
 
 def _own_end(study: Study, program: Program, recorder: Recorder) -> int:
@@ -148,15 +185,15 @@ class _Checkpoints:
     def __call__(self) -> None:
         stopping = self._should_stop()
         if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
-            self.save()
+            self.save(self._path)
         if stopping:
             raise Interrupted(f"stopped at step {self._program.step}")
 
-    def save(self) -> None:
+    def save(self, path: Path) -> None:
         rows = self._recorder.measurements()
         columns = {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}
         write_checkpoint(
-            self._path,
+            path,
             {
                 **{f"program.{name}": array for name, array in self._program.state().items()},
                 **{f"rows.{name}": column for name, column in columns.items()},

@@ -9,18 +9,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from batchlab.analysis.summary import WorkloadSummary, summarise
+from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
-from batchlab.engine.base import Trainer
-from batchlab.engine.pack_size import can_pack
-from batchlab.engine.quadratic import is_quadratic
-from batchlab.errors import Interrupted, SpecError, unknown_name
+from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
+from batchlab.errors import Interrupted
+from batchlab.processes import end_if_imported_by_worker
 from batchlab.run import pack_size_cache
+from batchlab.run.check_trainer import check_own_trainer
+from batchlab.run.displays import Display, default_display
 from batchlab.run.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
 from batchlab.run.pack_size_cache import Calibration
-from batchlab.run.progress import Display, SilentDisplay, StudyProgress
+from batchlab.run.progress import StudyProgress
 from batchlab.run.study_run import StudyRun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
+from batchlab.store.study_folder import StudyRecord
 
 CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5
@@ -28,33 +32,60 @@ TICK_SECONDS = 0.5
 
 def run_sweep(
     sweep: Sweep,
-    lab: Path,
+    lab: Path | str,
     *,
     data_dir: Path | None = None,
     num_workers: int | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
-) -> None:
-    """Train all studies of a sweep and store them in a lab, going on from whatever is there.
+    only: range | None = None,
+) -> WorkloadSummary | None:
+    """Train all studies of a sweep, store them in a lab, going on from whatever is there, and return the answer.
 
-    `trainer` replaces the one that the workload's name would get: your own training code, say.
+    A sweep that is more than the stored one (more trials, batch sizes, a longer race, `confirm`) grows it.
+    `trainer` replaces the one that the workload's name would get: your own training code, say. It is tried first
+    (`check_trainer`), and every sweep is checked, wherever it comes from.
+    `display` shows progress: by default a table in a notebook, and nothing elsewhere; `run.displays` has others.
+    With `only`, these points are trained and the studies stay unfinished: None is returned while no study is finished.
     Raises Interrupted after a signal, once the running packs have written their checkpoints; before there are any,
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
+    end_if_imported_by_worker()
+    lab = Path(lab)
     with _handled_by(signal.default_int_handler, signal.SIGTERM):
-        trainer = trainer or make_trainer(sweep, data_dir)
-        _check_goal(sweep, trainer)
+        if trainer is None:
+            trainer = make_trainer(sweep, data_dir)
+        elif not _is_finished(sweep, lab):
+            check_own_trainer(trainer, sweep)
         store = Lab.create(lab)
         with store.locked():
-            store.admit(sweep)
-            runs = [StudyRun(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
-            _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or SilentDisplay()).run()
+            sweep = store.admit(sweep)
+            runs = _study_runs(sweep, store, only)
+            _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or default_display()).run()
+    results = store.results(sweep).results
+    return summarise(results, sweep.search.hardest_goal) if results else None
 
 
-def _check_goal(sweep: Sweep, trainer: Trainer) -> None:
-    metric, measured = sweep.search.hardest_goal.metric, trainer.metrics(sweep.studies()[0])
-    if metric not in measured:
-        raise SpecError(f"goal: {unknown_name('metric', metric, measured)}")
+def _study_runs(sweep: Sweep, store: Lab, only: range | None) -> list[StudyRun]:
+    return [
+        StudyRun(
+            study,
+            store.study_folder(sweep.name, study.batch_size),
+            keep_states=sweep.engine.keep_states,
+            only=only,
+        )
+        for study in sweep.studies()
+    ]
+
+
+def _is_finished(sweep: Sweep, lab: Path) -> bool:
+    """Return whether a lab holds all studies of a sweep as they are asked for, so that nothing is to be trained."""
+    folders = [(study, Lab(lab).study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
+    return all(folder.has_record and _is_as_asked(folder.record(), study) for study, folder in folders)
+
+
+def _is_as_asked(record: StudyRecord, study: Study) -> bool:
+    return record.state == "finished" and record.study == study
 
 
 class _Runner:
@@ -72,7 +103,7 @@ class _Runner:
         """Keep the workers busy until every study is finished, or a signal asks for the end."""
         for run in self._runs.values():
             self._settle_pack_size(run)
-        if all(run.is_finished for run in self._runs.values()):
+        if all(run.is_done for run in self._runs.values()):
             return
         executor = LocalExecutor(self._trainer, list(self._runs), self._num_workers)
         try:
@@ -80,7 +111,7 @@ class _Runner:
                 self._fill(executor)
         finally:
             executor.close()
-        if not all(run.is_finished for run in self._runs.values()):
+        if not all(run.is_done for run in self._runs.values()):
             raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
 
     def _fill(self, executor: LocalExecutor) -> None:
@@ -114,7 +145,7 @@ class _Runner:
         batch_size, name = event.key
         run, progress = self._runs[batch_size], self._progress[batch_size]
         if isinstance(event, Progress):
-            progress.advance(name, event.step, event.num_live, event.best_steps)
+            progress.advance(name, event.standing)
             return
         self._num_running -= 1
         if isinstance(event, Paused):
@@ -131,8 +162,8 @@ class _Runner:
             progress.finish(name)
 
     def _settle_pack_size(self, run: StudyRun) -> None:
-        """Take the pack size from the study's record, the spec or the calibration file; else it is measured."""
-        wanted = self._sweep.engine.pack_size
+        """Take the pack size from the record, the spec, the trainer or the calibration file; else it is measured."""
+        wanted = wanted_pack_size(self._trainer, run.study)
         remembered = pack_size_cache.recall(run.study)
         if remembered:
             self._progress[run.study.batch_size].seconds_per_trial_step = remembered.seconds_per_trial_step
@@ -140,12 +171,8 @@ class _Runner:
             return
         if run.pack_size is not None:
             run.open_round()
-        elif wanted != "auto":
+        elif not isinstance(wanted, UpTo):
             run.choose_pack_size(wanted)
-        elif is_quadratic(run.study.workload):
-            run.choose_pack_size(run.study.trials)
-        elif not can_pack(self._trainer, run.study):
-            run.choose_pack_size(1)
         elif remembered:
             run.choose_pack_size(remembered.pack_size)
 

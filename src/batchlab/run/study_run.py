@@ -1,59 +1,69 @@
-"""One study being filled: which packs are left, what is kept, and how it ends."""
+"""One study being filled: which packs are left, what is kept, and how it ends.
+
+First the search: rounds of the race, until it is closed. Then, where the spec asks for it, its best points are
+trained again with fresh seeds. Everything decided follows from what is stored, so that a study may be thrown away
+and opened again at any moment.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
-
+from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.engine.base import Point
+from batchlab.run.confirm_run import ConfirmRun
 from batchlab.run.environment import environment
+from batchlab.run.growth import BEFORE, complete_outcomes, confirmed_part, open_study
 from batchlab.run.pack import PackResult, PackTask
+from batchlab.run.part import Part, farthest
+from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
-from batchlab.search.samplers import draw_points
+from batchlab.store.pack_name import pack_name
 from batchlab.store.study_folder import StudyFolder, StudyRecord
 
 FIRST_PAUSE = 64
 """Steps of a pack's first turn, where a study has several packs."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A finished pack, as it lies in the study's folder."""
-
-    measurements: Measurements
-    outcomes: list[Outcome]
-    wall_seconds: float
-    round: int
-    environment: dict[str, Any]
-
-
 class StudyRun:
-    """Drives one study from its points to its stored result; everything it decides follows from stored parts."""
+    """Drives one study from its points to its stored result.
 
-    def __init__(self, study: Study, folder: StudyFolder) -> None:
-        self.study, self._folder = study, folder
-        if not folder.has_record:
-            folder.save_record(StudyRecord(study=study, points=tuple(draw_points(study))))
-        self._record = folder.record()
-        self._parts: dict[str, _Part] = {}
-        self._pending: dict[str, range] = {}
+    With `only`, these trials are trained and nothing is decided: the study stays unfinished.
+    """
+
+    def __init__(
+        self, study: Study, home: StudyFolder, *, keep_states: bool = False, only: range | None = None
+    ) -> None:
+        self.study, self._home, self._keep_states, self._only = study, home, keep_states, only
+        self._folder = open_study(study, home)
+        self._record = self._folder.record()
+        self._parts: dict[str, Part] = {}
+        self._pending: dict[str, tuple[int, ...]] = {}
         self._pauses: dict[str, int | None] = {}
-        self.running: dict[str, range] = {}
+        self.running: dict[str, tuple[int, ...]] = {}
         self.race = Race(study, len(self._record.points))
-        if self.is_finished:
-            folder.tidy()
+        self.confirm_run: ConfirmRun | None = None
+        if self.is_searched:
+            self._folder.tidy()
+            self._begin_confirming()
         else:
-            self._parts = {name: _read_part(*part) for name, part in folder.parts().items()}
+            self._parts = {name: Part.read(*part) for name, part in self._folder.parts().items()}
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether the outcome of the search is stored."""
+        return self._record.state == "finished"
 
     @property
     def is_finished(self) -> bool:
-        """Whether the study's outcome is stored."""
-        return self._record.state == "finished"
+        """Whether all that was asked for is stored."""
+        return self.is_searched and self.confirm_run is None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to train: it is finished, or has all the trials that it was to train only."""
+        return self.is_finished or (self._only is not None and not self._lacking())
 
     @property
     def record(self) -> StudyRecord:
@@ -72,22 +82,46 @@ class StudyRun:
         self.open_round()
 
     def open_round(self) -> None:
-        """Line up the packs that are left of the current round; close it, and the study, when none is."""
-        while not self.is_finished:
-            number, trial_ids = len(self.race.rounds), self.race.rounds[-1]
-            names = {f"{number}-{index}": pack for index, pack in enumerate(packs(trial_ids, self.pack_size or 1))}
-            self._pending = {name: pack for name, pack in names.items() if name not in self._parts}
-            if self._pending:
-                takes_turns = len(names) > 1 and self.study.race_factor is not None and self.race.best_steps is None
-                self._pauses = dict.fromkeys(names, FIRST_PAUSE if takes_turns else None)
+        """Line up the packs that are left of the current round; close it, and the search, when none is."""
+        while not self.is_searched:
+            lacking = self._lacking()
+            if lacking:
+                self._line_up(lacking)
+                return
+            if self._only is not None:
                 return
             if not self.race.close_round(self.outcomes):
                 self._finish()
+                self._begin_confirming()
+
+    def _lacking(self) -> list[int]:
+        if self._only is None:
+            return self.race.lacking(self.outcomes)
+        return [i for i in self._only if i < len(self._record.points) and i not in self.outcomes]
+
+    def _line_up(self, trial_ids: list[int]) -> None:
+        self._pending = {pack_name(ids): ids for ids in self._packs(trial_ids)}
+        is_race_open = self.study.race_factor is not None and self._known_end() == self.study.max_steps
+        takes_turns = len(self._pending) > 1 and is_race_open
+        self._pauses = dict.fromkeys(self._pending, FIRST_PAUSE if takes_turns else None)
+
+    def _packs(self, trial_ids: list[int]) -> list[tuple[int, ...]]:
+        """Return the trials in packs; those that left a state together go on together, from there."""
+        together = []
+        for ids in self._folder.states():
+            if set(ids) & set(trial_ids):
+                self._folder.resume_state(pack_name(ids))
+                together.append(ids)
+                trial_ids = [i for i in trial_ids if i not in ids]
+        return [*together, *packs(trial_ids, self.pack_size or 1)]
 
     @property
     def outcomes(self) -> dict[int, Outcome]:
         """The outcomes of all trials of finished packs."""
-        return {outcome.trial_id: outcome for part in self._parts.values() for outcome in part.outcomes}
+        return {trial_id: outcome for trial_id, (outcome, _) in farthest(list(self._parts.values())).items()}
+
+    def _known_end(self) -> int:
+        return self.race.known_end(self.outcomes)
 
     def take_task(self) -> tuple[str, PackTask] | None:
         """Return the next pack to train and its name, or None where none waits.
@@ -95,86 +129,125 @@ class StudyRun:
         Packs of one study take turns: nobody trains long before all have trained for a while, because whoever
         meets the goal first spares the others the rest.
         """
+        if self.confirm_run is not None:
+            return self.confirm_run.take_task()
         if not self._pending:
             return None
         name = min(self._pending, key=lambda waiting: self._pauses[waiting] or 0)
         trial_ids = self.running[name] = self._pending.pop(name)
-        points = [Point(i, self.study.metaparameters(self._record.points[i])) for i in trial_ids]
-        end_step = self.race.known_end(self.outcomes)
-        return name, PackTask(self.study, points, self._folder.checkpoint_path(name), end_step, self._pauses[name])
+        return name, PackTask(
+            study=self.study,
+            points=[Point(i, self.study.metaparameters(self._record.points[i])) for i in trial_ids],
+            checkpoint=self._folder.checkpoint_path(name),
+            end_step=self._known_end(),
+            pause_step=self._pauses[name],
+            kept_state=self._folder.state_path(name) if self._keep_states else None,
+        )
 
     def put_back(self, name: str) -> None:
         """Line up a pack again that has paused; its next turn is twice as long as all before."""
+        if self.confirm_run is not None:
+            self.confirm_run.put_back(name)
+            return
         self._pending[name] = self.running.pop(name)
         self._pauses[name] = 2 * (self._pauses[name] or FIRST_PAUSE)
 
     def keep_part(self, name: str, result: PackResult) -> None:
-        """Store a finished pack; with the last one of a round the next begins or the study ends."""
-        outcome = {
-            "outcomes": [asdict(outcome) for outcome in result.outcomes],
-            "wall_seconds": result.wall_seconds,
-            "round": len(self.race.rounds),
-            "environment": environment(),
-        }
-        self._folder.save_part(name, result.measurements, outcome)
-        self._parts[name] = _read_part(result.measurements, outcome)
+        """Store a finished pack; with the last one of a round the next begins or the search ends."""
+        trained = sum(outcome.last_step for outcome in result.outcomes)
+        part = Part(result.measurements, tuple(result.outcomes), trained, result.wall_seconds, environment())
+        if self.confirm_run is not None:
+            self.confirm_run.keep_part(name, part)
+            self._end_confirming()
+            return
+        self._folder.save_part(name, part.measurements, part.record())
+        self._parts[name] = part
         del self.running[name]
         if not self._pending and not self.running:
             self.open_round()
 
     def _finish(self) -> None:
-        end_step = self.race.end_step
-        rows = [_until(part.measurements, end_step) for part in self._parts.values()]
-        measurements = Measurements.of([table.curve(i) for table in rows for i in np.unique(table.trial_id)])
-        trials = [trial for part in self._parts.values() for trial in self._trials(part, end_step)]
+        """Store the outcome of the search; trials that were tried and do not count are kept aside."""
+        end_step, known = self.race.end_step, farthest(list(self._parts.values()))
+        counted = {i: known[i] for i in range(self.race.num_tried)}
+        curves = [_until(part.measurements, end_step).curve(i) for i, (_, part) in counted.items()]
+        measurements = Measurements.of(curves)
+        trials = [self._trial(outcome, part) for outcome, part in counted.values()]
         counts = {status: sum(trial.status is status for trial in trials) for status in Status}
-        note = None
-        if counts[Status.COMPLETE] < self.study.trials:
-            complete = f"{counts[Status.COMPLETE]} of {self.study.trials} trials complete"
-            note = f"{complete}: all {len(trials)} points were tried, {counts[Status.INFEASIBLE]} diverged"
+        self._keep_aside([part.only(set(known) - set(counted)) for part in self._parts.values()])
         self._record = self._record.model_copy(
             update={
                 "state": "finished",
                 "best_steps": self.race.best_steps,
                 "end_step": end_step,
-                "trained_steps": sum(outcome.last_step for outcome in self.outcomes.values()),
+                "trained_steps": sum(part.trained_steps for part in self._parts.values()),
                 "wall_seconds": sum(part.wall_seconds for part in self._parts.values()),
                 "counts": counts,
                 "num_measurements": len(measurements),
-                "note": note,
+                "note": self._note(counts, len(trials)),
             }
         )
-        self._folder.finish(self._record, sorted(trials, key=lambda trial: trial.trial_id), measurements)
+        self._folder.finish(self._record, trials, measurements)
 
-    def _trials(self, part: _Part, end_step: int) -> list[Trial]:
-        pack_steps = max(1, sum(outcome.last_step for outcome in part.outcomes))
-        rows, trials = _until(part.measurements, end_step), []
-        for outcome in part.outcomes:
-            is_infeasible = outcome.trial_id in self.race.infeasible
-            trials.append(
-                Trial(
-                    trial_id=outcome.trial_id,
-                    status=Status.INFEASIBLE if is_infeasible else Status.COMPLETE,
-                    metaparameters=self.study.metaparameters(self._record.points[outcome.trial_id]),
-                    last_step=int(rows.step[rows.trial_id == outcome.trial_id].max()),
-                    diverged_step=outcome.diverged_step if is_infeasible else None,
-                    round=part.round,
-                    wall_seconds=part.wall_seconds * outcome.last_step / pack_steps,
-                    environment=part.environment,
-                )
-            )
-        return trials
+    def _note(self, counts: dict[Status, int], num_tried: int) -> str | None:
+        if counts[Status.COMPLETE] >= self.study.trials:
+            return None
+        complete = f"{counts[Status.COMPLETE]} of {self.study.trials} trials complete"
+        return f"{complete}: all {num_tried} points were tried, {counts[Status.INFEASIBLE]} diverged"
+
+    def _keep_aside(self, parts: list[Part]) -> None:
+        aside = farthest(parts)
+        if not aside:
+            return
+        rows = Measurements.of([part.measurements.curve(trial_id) for trial_id, (_, part) in aside.items()])
+        outcomes = tuple(outcome for outcome, _ in aside.values())
+        self._folder.save_aside(rows, Part(rows, outcomes, 0, 0.0, parts[0].environment).record())
+
+    def _trial(self, outcome: Outcome, part: Part) -> Trial:
+        rows = _until(part.measurements, self.race.end_step)
+        is_infeasible = outcome.trial_id in self.race.infeasible
+        return Trial(
+            trial_id=outcome.trial_id,
+            status=Status.INFEASIBLE if is_infeasible else Status.COMPLETE,
+            metaparameters=self.study.metaparameters(self._record.points[outcome.trial_id]),
+            last_step=int(rows.step[rows.trial_id == outcome.trial_id].max()),
+            diverged_step=outcome.diverged_step if is_infeasible else None,
+            round=self.race.round_of(outcome.trial_id),
+            wall_seconds=part.seconds_of(outcome),
+            environment=part.environment,
+        )
+
+    def _begin_confirming(self) -> None:
+        """Line up the replicates that the spec asks for; without any the study is complete."""
+        if self._only is None and self.study.confirm is not None:
+            complete = complete_outcomes(self._folder)
+            if not _is_confirmed(self.study, complete, self._folder.confirmation()):
+                self._keep_confirmed()
+                self.confirm_run = ConfirmRun(self._folder, self._record, complete)
+        self._end_confirming()
+
+    def _keep_confirmed(self) -> None:
+        """Take replicates that a smaller confirmation trained for the larger one."""
+        before, confirming = confirmed_part(self._folder), self._folder.confirming
+        if before is not None and not confirming.folder.exists():
+            confirming.make_room()
+            confirming.save_part(BEFORE, before.measurements, before.record())
+
+    def _end_confirming(self) -> None:
+        if self.confirm_run is not None and self.confirm_run.is_done:
+            self.confirm_run.finish()
+            self.confirm_run = None
+        if self.is_finished and self._folder is not self._home:
+            self._home.exchange()
+            self._folder = self._home
+
+
+def _is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmation | None) -> bool:
+    if confirmation is None or study.confirm is None:
+        return study.confirm is None
+    wanted = points_to_confirm(study, complete)
+    return confirmation.seeds >= study.confirm.seeds and confirmation.trial_ids[: len(wanted)] == wanted
 
 
 def _until(measurements: Measurements, end_step: int) -> Measurements:
     return measurements.where(measurements.step <= end_step)
-
-
-def _read_part(measurements: Measurements, outcome: dict[str, Any]) -> _Part:
-    return _Part(
-        measurements,
-        [Outcome(**each) for each in outcome["outcomes"]],
-        outcome["wall_seconds"],
-        outcome["round"],
-        outcome["environment"],
-    )

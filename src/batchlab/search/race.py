@@ -8,7 +8,7 @@ replaced trial stays replaced. The full protocol is the same thing with a fixed 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,10 +21,17 @@ class Outcome:
 
     trial_id: int
     last_step: int
+    """As far as its curve is known; the step at which it diverged, where it did."""
+
     goal_step: int | None = None
     """The first evaluated step that met the goal."""
 
     diverged_step: int | None = None
+
+    def is_known_to(self, end_step: int) -> bool:
+        """Return whether the trial has trained to `end_step`, or to where it diverged."""
+        has_diverged = self.diverged_step is not None and self.diverged_step <= self.last_step
+        return has_diverged or self.last_step >= end_step
 
     def survives(self, end_step: int) -> bool:
         """Return whether the trial had not diverged by `end_step`."""
@@ -60,7 +67,7 @@ class Race:
 
     def known_end(self, outcomes: Mapping[int, Outcome]) -> int:
         """Return the nearest end that a trial has set and stayed sound to, while the round is still open."""
-        racing = [outcome for trial_id, outcome in outcomes.items() if trial_id not in self.infeasible]
+        racing = [outcomes[i] for i in range(self.num_tried) if i in outcomes and i not in self.infeasible]
         return min([self.end_step, *(end for outcome in racing if (end := self._reached_end(outcome)) is not None)])
 
     def _reached_end(self, outcome: Outcome) -> int | None:
@@ -69,13 +76,34 @@ class Race:
         end = self.study.end_step(outcome.goal_step)
         return end if outcome.last_step >= end and outcome.survives(end) else None
 
+    def lacking(self, outcomes: Mapping[int, Outcome]) -> list[int]:
+        """Return the trials of the rounds so far that are to train, or to train further, before the round can close.
+
+        Outcomes that come from a smaller search may end too early. Of these, trials that have met the goal go first:
+        once one of them has stayed sound to the end it sets, that end spares the others most of the way.
+        """
+        end = self.known_end(outcomes)
+        racing = [trial_id for trial_id in range(self.num_tried) if trial_id not in self.infeasible]
+        lacking = [i for i in racing if i not in outcomes or not outcomes[i].is_known_to(end)]
+        first = [i for i in lacking if i not in outcomes or outcomes[i].goal_step is not None]
+        return first or lacking
+
+    @property
+    def num_tried(self) -> int:
+        """Points that the rounds so far have tried: trials 0 to `num_tried` - 1."""
+        return self.rounds[-1].stop
+
+    def round_of(self, trial_id: int) -> int:
+        """Return the number, from 1, of the round that tried a trial."""
+        return next(number for number, trials in enumerate(self.rounds, 1) if trial_id in trials)
+
     def close_round(self, outcomes: Mapping[int, Outcome]) -> range:
         """Decide who diverged, from the outcomes of all trials so far; return the next round's trials.
 
         Outcomes of later rounds, which are there when a race is replayed, do not count yet. An empty range
         means that the race is over.
         """
-        tried = self.rounds[-1].stop
+        tried = self.num_tried
         racing = [outcomes[trial_id] for trial_id in range(tried) if trial_id not in self.infeasible]
         self.best_steps = best_steps(self.study, racing)
         self.infeasible |= {outcome.trial_id for outcome in racing if not outcome.survives(self.end_step)}
@@ -86,13 +114,13 @@ class Race:
         return following
 
 
-def packs(trial_ids: range, pack_size: int) -> list[range]:
+def packs(trial_ids: Sequence[int], pack_size: int) -> list[tuple[int, ...]]:
     """Return the trials in groups that train together, nearly equal in size.
 
     >>> packs(range(10), 4)
-    [range(0, 4), range(4, 7), range(7, 10)]
+    [(0, 1, 2, 3), (4, 5, 6), (7, 8, 9)]
     """
     num_packs = -(-len(trial_ids) // pack_size)
     small, extra = divmod(len(trial_ids), max(1, num_packs))
     starts = [pack * small + min(pack, extra) for pack in range(num_packs + 1)]
-    return [trial_ids[start:stop] for start, stop in pairwise(starts)]
+    return [tuple(trial_ids[start:stop]) for start, stop in pairwise(starts)]

@@ -1,9 +1,15 @@
-"""Samplers: the points of a study, all drawn up front, so that they never depend on timing."""
+"""Samplers: the points of a study, all drawn up front, so that they never depend on timing.
+
+Version 1 of the quasirandom samplers only scrambled digits. In base 2 that flips them, so trial 7 of two batch sizes
+had learning rates that went together. Version 2 makes the studies of a sweep independent: each shifts its points by a
+random vector of its own, modulo 1, and shuffles their order within blocks of 8, 8, 16, 32, ... points.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +18,8 @@ from batchlab.core.study import Study
 from batchlab.errors import SpecError, unknown_name
 
 Design = Callable[[int, int, np.random.Generator], np.ndarray]
+
+_FIRST_BLOCK = 8
 
 
 def draw_points(study: Study) -> list[dict[str, float]]:
@@ -28,7 +36,39 @@ def draw_points(study: Study) -> list[dict[str, float]]:
     if study.sampler not in _DESIGNS:
         raise SpecError(unknown_name("sampler", study.sampler, [*_DESIGNS, "grid"]))
     rng = generator(study.seed, Stream.DESIGN, study.batch_size)
-    return [space.point(units) for units in _DESIGNS[study.sampler](study.attempts, len(space.names), rng)]
+    return [space.point(units) for units in _design(study)(study.attempts, len(space.names), rng)]
+
+
+def _design(study: Study) -> Design:
+    design = _DESIGNS[study.sampler]
+    if study.sampler_version == 1 or study.sampler == "random":
+        return design
+    return partial(_independent, design)
+
+
+def _independent(design: Design, num_points: int, num_dimensions: int, rng: np.random.Generator) -> np.ndarray:
+    """Return points of a quasirandom design, shifted and shuffled so that two studies have nothing in common.
+
+    Whole blocks are drawn and then cut, and their number grows to the right alone, so that the first points are the
+    same however many are asked for.
+    """
+    ends = _block_ends(num_points)
+    units = design(ends[-1], num_dimensions, rng)
+    units = (units + rng.random(num_dimensions)) % 1
+    blocks = [rng.permutation(block) for block in np.split(units, ends[:-1])]
+    return np.concatenate(blocks)[:num_points]
+
+
+def _block_ends(num_points: int) -> list[int]:
+    """Return where the blocks end that hold `num_points`: 8, 16, 32, 64, ...
+
+    >>> _block_ends(20)
+    [8, 16, 32]
+    """
+    ends = [_FIRST_BLOCK]
+    while ends[-1] < num_points:
+        ends.append(2 * ends[-1])
+    return ends
 
 
 def _halton(num_points: int, num_dimensions: int, rng: np.random.Generator) -> np.ndarray:

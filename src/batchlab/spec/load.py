@@ -14,6 +14,7 @@ from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named, Workload
 from batchlab.errors import SpecError, unknown_name
+from batchlab.spec.at_tables import narrowed
 from batchlab.spec.check import check_sweep
 
 
@@ -102,10 +103,16 @@ def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the layers as one spec: a later one wins, key by key in each table; what a key holds is never mixed."""
     merged: dict[str, Any] = {}
     for layer in layers:
+        _narrow_at(merged, layer)
         for key, value in layer.items():
             old = merged.get(key)
             merged[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
     return copy.deepcopy(merged)
+
+
+def _narrow_at(data: dict[str, Any], later: dict[str, Any]) -> None:
+    if "at" in data:
+        data["at"] = narrowed(data["at"], later)
 
 
 def _check_alias(workload: Workload, base: dict[str, Any]) -> None:
@@ -133,6 +140,10 @@ def _apply(data: dict[str, Any], setting: str) -> None:
     except tomllib.TOMLDecodeError:
         value = text
     *tables, last = key.strip().split(".")
+    later: dict[str, Any] = {last: value}
+    for table in reversed(tables):
+        later = {table: later}
+    _narrow_at(data, later)
     for table in tables:
         data = data.setdefault(table, {})
         if not isinstance(data, dict):

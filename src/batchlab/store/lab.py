@@ -17,20 +17,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
+from batchlab.core.growth import GROWS, continued, not_grown
 from batchlab.core.result import StudyResult
-from batchlab.core.sweep import Sweep, differences
+from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError, unknown_name
 from batchlab.files import TEMPORARY, make_folder, read_json, write_json
 from batchlab.store.lock import hold_lock
+from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
 _Kind = TypeVar("_Kind", bound=Value)
-FORMAT = 1
-"""Raised when an older batchlab could no longer read what this one writes."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ class Lab:
         write_json(folder / "lab.json", {"format": FORMAT})
         return lab
 
-    def _check_format(self) -> None:
+    def _check_format(self) -> int:
+        """Return the lab's format; LabError where it cannot be read here."""
         path = self.folder / "lab.json"
         data = read_json(path)
         version = data.get("format") if isinstance(data, dict) else None
@@ -84,11 +85,13 @@ class Lab:
                 f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
+        return version
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lab as its one runner."""
+        """Hold the lab as its one writer; one of an older format is brought to this one first."""
         with hold_lock(self.folder / "lock"):
+            migrate(self.folder, self._check_format())
             yield
 
     def sweep_names(self) -> list[str]:
@@ -107,11 +110,18 @@ class Lab:
         """Return a stored sweep, run or imported."""
         folder = self.folder / "sweeps" / name
         if (folder / "sweep.json").exists():
-            return StoredSweep.run(_read(Sweep, folder / "sweep.json"))
+            return StoredSweep.run(self._spec(name))
         return StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
 
-    def admit(self, sweep: Sweep) -> None:
-        """Store a new sweep, or check that it is the one already stored under its name."""
+    def _spec(self, name: str) -> Sweep:
+        path = self.folder / "sweeps" / name / "sweep.json"
+        return _parsed(Sweep, upgraded_sweep(read_json(path)), path)
+
+    def admit(self, sweep: Sweep) -> Sweep:
+        """Store a new sweep, or check that it is the one already stored under its name, or more of it.
+
+        Returns it with what its spec leaves open as it was stored.
+        """
         path = self.folder / "sweeps" / sweep.name / "sweep.json"
         if (path.parent / "import.json").exists():
             raise SpecError(
@@ -120,40 +130,54 @@ class Lab:
         if not path.exists():
             make_folder(path.parent)
             write_json(path, sweep.plain())
-            return
-        changes = differences(_read(Sweep, path).plain(), sweep.plain())
+            return sweep
+        stored = self._spec(sweep.name)
+        sweep = continued(sweep, stored)
+        changes = not_grown(stored, sweep)
         if changes:
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
-                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab."
+                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab. {GROWS}"
             )
+        if sweep.plain() != stored.plain():
+            write_json(path, sweep.plain())
+        return sweep
 
     def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
         """Return the folder of one study."""
         return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size))
 
-    def find(self, workload: str | None = None, sweep_name: str | None = None) -> StoredSweep:
-        """Return the one sweep that is meant; both names may be left out where that leaves one."""
+    def is_finished(self, sweep_name: str, batch_size: int) -> bool:
+        """Return whether the search at one batch size has ended."""
+        folder = self.study_folder(sweep_name, batch_size).readable
+        return folder.has_record and folder.record().state == "finished"
+
+    def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
+        """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""
         sweeps = self.sweeps()
-        if workload is not None and workload not in [sweep.workload for sweep in sweeps]:
-            raise LabError(f"Lab {self.folder}: " + unknown_name("workload", workload, {s.workload for s in sweeps}))
-        if sweep_name is not None and sweep_name not in [sweep.name for sweep in sweeps]:
-            raise LabError(f"Lab {self.folder}: " + unknown_name("sweep", sweep_name, {s.name for s in sweeps}))
-        meant = [s for s in sweeps if workload in (None, s.workload) and sweep_name in (None, s.name)]
+        is_workload = name is not None and "/" in name  # a sweep's name has no stroke in it
+        self._check_known("workload" if is_workload else "sweep", name, sweeps)
+        self._check_known("sweep", sweep_name, sweeps)
+        meant = [s for s in sweeps if name in (None, s.workload, s.name) and sweep_name in (None, s.name)]
         if len(meant) != 1:
             choices = ", ".join(f"{s.workload} (sweep {s.name})" for s in meant or sweeps)
-            way_out = "Name the workload, or use --sweep." if workload is None else "Name one with --sweep."
+            way_out = "Name the workload or the sweep." if name is None else "Name one with --sweep."
             raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. {way_out}")
         return meant[0]
+
+    def _check_known(self, kind: Literal["workload", "sweep"], name: str | None, sweeps: list[StoredSweep]) -> None:
+        known = {sweep.workload if kind == "workload" else sweep.name for sweep in sweeps}
+        if name is not None and name not in known:
+            raise LabError(f"Lab {self.folder}: " + unknown_name(kind, name, known))
 
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
         """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
         results, unfinished, problems = [], [], []
         for batch_size in sweep.batch_sizes:
-            folder = self.study_folder(sweep.name, batch_size)
+            folder = self.study_folder(sweep.name, batch_size).readable
             try:
-                if folder.has_record and folder.record().state == "finished":
+                if self.is_finished(sweep.name, batch_size):
                     results.append(folder.result(metrics))
                 else:
                     unfinished.append(batch_size)
@@ -163,8 +187,12 @@ class Lab:
 
 
 def _read(kind: type[_Kind], path: Path) -> _Kind:
+    return _parsed(kind, read_json(path), path)
+
+
+def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
     try:
-        return kind.parse(read_json(path), str(path))
+        return kind.parse(data, str(path))
     except SpecError as error:
         raise LabError(str(error)) from None
 

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.errors import LabError
 from batchlab.files import whole_file
@@ -25,10 +27,29 @@ def write_measurements(path: Path, measurements: Measurements, record: Any = Non
     table = pa.table({name: to_arrow(values) for name, values in columns.items()})
     if record is not None:
         table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
+    _write(path, table, sync)
+
+
+def _write(path: Path, table: pa.Table, sync: bool) -> None:
     with whole_file(path, sync) as file:
         # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing. Against lz4,
         # zstd would save 12 % of the space and take half as long again.
         pq.write_table(table, file, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
+
+
+def write_replicates(path: Path, measurements: Measurements) -> None:
+    """Write the table of replicates: their numbers as two columns, `trial_id` and `replicate`."""
+    replicate, trial_id = np.divmod(measurements.trial_id, REPLICATE_STRIDE)
+    columns = {"trial_id": trial_id, "replicate": replicate, "step": measurements.step, **measurements.metrics}
+    _write(path, pa.table({name: to_arrow(values) for name, values in columns.items()}), sync=True)
+
+
+def read_replicates(path: Path) -> Measurements:
+    """Return the table that `write_replicates` wrote, each replicate by its number."""
+    columns = read_measurements(path)
+    metrics = dict(columns.metrics)
+    replicate = metrics.pop("replicate").astype(np.int64)
+    return Measurements(replicate * REPLICATE_STRIDE + columns.trial_id, columns.step, metrics)
 
 
 def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:

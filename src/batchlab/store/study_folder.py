@@ -2,13 +2,22 @@
 
 ::
 
-    study.json            what was asked (the study), the points, the pack size; at the end the outcome
-    parts/R-P.parquet     while it runs: a finished pack, its curves and its trials' outcomes in one file
-    checkpoints/R-P.npz   while it runs: an unfinished pack, as it last was
-    trials.json           at the end: a record for each trial
-    measurements.parquet  at the end: every stored step of every trial
+    study.json                what was asked (the study), the points, the pack size; at the end the outcome
+    parts/PACK.parquet        while it runs: a finished pack, its curves and its trials' outcomes in one file
+    checkpoints/PACK.npz      while it runs: an unfinished pack, as it last was
+    trials.json               at the end: a record for each trial
+    measurements.parquet      at the end: every stored step of every trial
+    aside.parquet             trials that were trained and do not count; a study that grows may want them
+    states/PACK.npz           with engine.keep_states: every pack as its training ended
+    confirming/               while the best points are trained again: parts and checkpoints of replicates
+    confirmed.json            at the end of that: what became of the replicates
+    confirmed.parquet         and their measurements
 
-A study is finished once study.json says so; that is written last. Until then the parts hold the truth.
+A pack is named by its trials (`store.pack_name`). A search is finished once study.json says so, its points are
+confirmed once confirmed.json is there; each is written last. Until then the parts hold the truth.
+
+A finished study that grows is filled anew beside its sweep, in `growing/BATCH_SIZE`; until that is complete the old
+one answers. Then two renames exchange them: the old one goes to `replaced/BATCH_SIZE` and is removed.
 """
 
 from __future__ import annotations
@@ -23,14 +32,16 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import TypeAdapter, ValidationError, model_validator
 
+from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
+from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.result import StudyResult
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError
-from batchlab.files import TEMPORARY, make_folder, read_json, whole_file, write_file, write_json
+from batchlab.files import TEMPORARY, make_folder, read_json, sync_path, whole_file, whole_path, write_file, write_json
 from batchlab.store import parquet
 
 _TRIALS = TypeAdapter(list[Trial])
@@ -99,11 +110,27 @@ class StudyRecord(Value):
         return facts
 
     @property
+    def protocol(self) -> Protocol:
+        """How the study was searched."""
+        study = self.study
+        if study is None:
+            return IMPORTED
+        return Protocol(
+            kind="full" if study.race_factor is None else "race",
+            race_factor=study.race_factor,
+            max_steps=study.max_steps,
+            is_grid=study.sampler == "grid",
+            is_closed_form=study.workload.is_closed_form,
+        )
+
+    @property
     def full_steps(self) -> int:
         """The steps that the full protocol would train at the least; 0 where that is not known."""
         return self.study.trials * self.study.max_steps if self.study else 0
 
-    def result(self, trials: Sequence[Trial], measurements: Measurements) -> StudyResult:
+    def result(
+        self, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None = None
+    ) -> StudyResult:
         """Return a finished study as the analyses read it."""
         assert self.end_step is not None
         return StudyResult(
@@ -113,6 +140,8 @@ class StudyRecord(Value):
             measurements=measurements,
             search_space=self.facts.search_space,
             end_step=self.end_step,
+            protocol=self.protocol,
+            confirmation=confirmation,
         )
 
 
@@ -137,24 +166,46 @@ class StudyFolder:
 
     def save_record(self, record: StudyRecord, *, sync: bool = True) -> None:
         """Write study.json, making the folders of a new study."""
-        for folder in (self.folder, self.folder / "parts", self.folder / "checkpoints"):
-            if record.state == "running":
-                make_folder(folder)
+        if record.state == "running":
+            self.make_room()
         write_json(self.folder / "study.json", record.plain(), sync)
 
-    def save_part(self, name: str, measurements: Measurements, outcome: dict[str, Any]) -> None:
+    def save_part(self, name: str, measurements: Measurements, record: dict[str, Any]) -> None:
         """Keep a finished pack; its checkpoint is no longer needed."""
-        parquet.write_measurements(self.folder / "parts" / f"{name}.parquet", measurements, outcome)
+        parquet.write_measurements(self.folder / "parts" / f"{name}.parquet", measurements, record)
         self.checkpoint_path(name).unlink(missing_ok=True)
 
     def parts(self) -> dict[str, tuple[Measurements, dict[str, Any]]]:
-        """Return the finished packs by name: their measurements and outcomes."""
+        """Return the finished packs by name: their measurements and records."""
         paths = sorted((self.folder / "parts").glob("*.parquet"))
         return {path.stem: (parquet.read_measurements(path), parquet.read_record(path)) for path in paths}
 
     def checkpoint_path(self, name: str) -> Path:
         """Return where the checkpoint of an unfinished pack lies."""
         return self.folder / "checkpoints" / f"{name}.npz"
+
+    def state_path(self, name: str) -> Path:
+        """Return where the last state of a pack is kept."""
+        return self.folder / "states" / f"{name}.npz"
+
+    def states(self) -> list[tuple[int, ...]]:
+        """Return the trials of each pack whose last state is kept."""
+        return [trials_of_checkpoint(path) for path in sorted((self.folder / "states").glob("*.npz"))]
+
+    def resume_state(self, name: str) -> None:
+        """Let a pack go on from its last state, unless it has gone on already."""
+        if not self.checkpoint_path(name).exists():
+            with whole_path(self.checkpoint_path(name)) as temporary:
+                shutil.copyfile(self.state_path(name), temporary)
+
+    def save_aside(self, measurements: Measurements, record: dict[str, Any]) -> None:
+        """Keep trials that do not count."""
+        parquet.write_measurements(self.folder / "aside.parquet", measurements, record)
+
+    def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
+        """Return the trials that do not count, where there are any."""
+        path = self.folder / "aside.parquet"
+        return (parquet.read_measurements(path), parquet.read_record(path)) if path.exists() else None
 
     def finish(
         self, record: StudyRecord, trials: list[Trial], measurements: Measurements, *, sync: bool = True
@@ -169,9 +220,73 @@ class StudyFolder:
         """Remove what only a running study needs, also after a kill between two steps of `finish`."""
         for name in ("parts", "checkpoints"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
+        if self.confirmation() is not None:
+            shutil.rmtree(self.folder / "confirming", ignore_errors=True)
         for leftover in self.folder.glob(f"*{TEMPORARY}"):
             with contextlib.suppress(FileNotFoundError):
                 leftover.unlink()
+
+    @property
+    def confirming(self) -> StudyFolder:
+        """The folder in which replicates are kept while they train, by the same names as trials."""
+        return StudyFolder(self.folder / "confirming")
+
+    def make_room(self) -> None:
+        """Make the folders that packs in training need."""
+        for name in ("parts", "checkpoints"):
+            make_folder(self.folder / name)
+
+    def finish_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
+        """Store what became of the replicates; `measurements` have their numbers, as `replicate_id` gives them."""
+        parquet.write_replicates(self.folder / "confirmed.parquet", measurements)
+        write_json(self.folder / "confirmed.json", confirmation.plain())
+        shutil.rmtree(self.folder / "confirming", ignore_errors=True)
+
+    def confirmation(self) -> Confirmation | None:
+        """Return what became of the replicates, once they have trained."""
+        path = self.folder / "confirmed.json"
+        if not path.exists():
+            return None
+        try:
+            return Confirmation.parse(read_json(path), str(path))
+        except SpecError as error:
+            raise LabError(str(error)) from None
+
+    def replicates(self) -> Measurements:
+        """Return the measurements of the replicates by their numbers."""
+        return parquet.read_replicates(self.folder / "confirmed.parquet")
+
+    @property
+    def growing(self) -> StudyFolder:
+        """Where this study is filled anew, when it grows."""
+        return StudyFolder(self.folder.parent / "growing" / self.folder.name)
+
+    @property
+    def replaced(self) -> StudyFolder:
+        """Where this study goes for a moment, when a grown one takes its place."""
+        return StudyFolder(self.folder.parent / "replaced" / self.folder.name)
+
+    def exchange(self) -> None:
+        """Let the grown study take the place of this one; `settle` ends what a kill leaves of it."""
+        make_folder(self.replaced.folder.parent)
+        self.folder.rename(self.replaced.folder)
+        self.settle()
+
+    def settle(self) -> None:
+        """End an exchange that was begun: this study is the grown one, and the old one is gone."""
+        if self.growing.folder.exists() and self.replaced.folder.exists() and not self.folder.exists():
+            self.growing.folder.rename(self.folder)
+            sync_path(self.folder.parent)
+        if self.folder.exists():
+            shutil.rmtree(self.replaced.folder, ignore_errors=True)
+        for empty in (self.growing.folder.parent, self.replaced.folder.parent):
+            with contextlib.suppress(OSError):  # not there, or another batch size needs it
+                empty.rmdir()
+
+    @property
+    def readable(self) -> StudyFolder:
+        """This study, or while two renames exchange it for a grown one, the old one."""
+        return self.replaced if not self.folder.exists() and self.replaced.folder.exists() else self
 
     def trials(self) -> list[Trial]:
         """Return the trial records of a finished study."""
@@ -200,7 +315,7 @@ class StudyFolder:
     def result(self, metrics: list[str] | None = None) -> StudyResult:
         """Return a finished study as the analyses read it, with all metrics or only the named ones."""
         measurements = parquet.read_measurements(self.folder / "measurements.parquet", metrics)
-        return self.record().result(self.trials(), measurements)
+        return self.record().result(self.trials(), measurements, self.confirmation())
 
 
 def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:
@@ -208,18 +323,25 @@ def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:
     write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1), sync)
 
 
+def trials_of_checkpoint(checkpoint: Path) -> tuple[int, ...]:
+    """Return the trials of the pack that left a checkpoint: each has a row, at the least of step 0."""
+    arrays = read_checkpoint(checkpoint, ["rows.trial_id"]) or {}
+    return tuple(np.unique(arrays["rows.trial_id"]).tolist())
+
+
 def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays to an .npz file, whole."""
+    make_folder(path.parent)
     with whole_file(path) as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
-def read_checkpoint(path: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a checkpoint, or None where there is none."""
+def read_checkpoint(path: Path, names: Sequence[str] | None = None) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a checkpoint, or only the named ones; None where there is no file."""
     if not path.exists():
         return None
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+            return {name: arrays[name] for name in names or arrays}
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise LabError(f"{path} is corrupt: {error}. Remove it and run again.") from error

@@ -15,7 +15,8 @@ from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.space import Range, SearchSpace
 from batchlab.core.trial import Status, Trial
-from batchlab.plots.paper import PaperFigureData, draw_paper, paper_data
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.paper import PaperFigureData, paper_data
 
 SPACE = SearchSpace(
     {
@@ -149,4 +150,4 @@ def paper(results: Results) -> Callable[[int], PaperFigureData]:
 @pytest.fixture(scope="session")
 def drawn(paper: Callable[[int], PaperFigureData]) -> Callable[[int], Figure]:
     """The figure of the whole lab, drawn once."""
-    return cache(lambda number: draw_paper(paper(number)))
+    return cache(lambda number: draw_sheet(paper(number)))

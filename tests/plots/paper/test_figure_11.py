@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from batchlab.core.trial import Status
+from batchlab.errors import InputError
 from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
 
@@ -89,9 +90,18 @@ def test_the_papers_window_is_used_where_it_holds_the_values_and_never_hides_the
 
 
 def test_missing_workloads_and_short_training_say_so(lab):
-    short = paper_data(11, lambda workload: [replace(study, end_step=1) for study in lab[workload]])
+    def part(workload):
+        if workload.startswith("solution_quality/mnist"):
+            return None
+        return [replace(study, end_step=1) for study in lab[workload]] if "fashion" in workload else lab[workload]
 
-    assert {panel.notes for panel in short.panels} == {("no study trained to the end of any budget",)}
-    assert paper_data(11, lambda workload: None).panels[0].notes == (
-        "solution_quality/mnist/simple_cnn_base/nesterov_momentum is not in this lab",
-    )
+    panels = paper_data(11, part).panels
+
+    assert panels[0].notes == ("solution_quality/mnist/simple_cnn_base/nesterov_momentum is not in this lab",)
+    assert panels[2].notes == ("no study trained to the end of any budget",)
+    assert panels[4].notes == ()
+
+
+def test_where_no_study_trained_that_long_nothing_is_drawn(lab):
+    with pytest.raises(InputError, match=r"^Figure 11 .* of this lab: no study trained to the end of any budget\.$"):
+        paper_data(11, lambda workload: [replace(study, end_step=1) for study in lab[workload]])

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batchlab.core.goal import Goal
+from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status
 from batchlab.plots.paper import paper_data
 
@@ -74,11 +77,23 @@ def study_with(study, smoothing):
     return type(study)(**{**vars(study), "trials": tuple(trials)})
 
 
-def test_axes_and_missing_workload(drawn):
+def test_axes(drawn):
     left, right = drawn(7).axes
 
     assert (left.get_xscale(), left.get_yscale(), left.get_ylabel()) == ("log", "linear", "Validation error")
-    assert (right.get_yscale(), right.yaxis.get_transform().base, right.get_ylabel()) == ("log", 2, "Steps")
-    assert [panel.notes for panel in paper_data(7, lambda workload: None).panels] == [
-        (f"{WORKLOAD} is not in this lab",)
-    ] * 2
+    assert (right.get_yscale(), right.yaxis.get_transform().base, right.get_ylabel()) == ("log", 2, "Steps to the goal")
+
+
+def test_the_best_value_of_a_raced_lab_is_refused_and_the_steps_are_shown(lab):
+    def raced(workload):
+        return [replace(study, protocol=Protocol(kind="race", race_factor=1.5)) for study in lab[workload]]
+
+    left, right = paper_data(7, raced).panels
+
+    assert () == left.series
+    assert (
+        f'the best value at any step cannot be told of a race: train {WORKLOAD} with protocol = "full"',
+    ) == left.notes
+    assert ["Label smoothing 0", "Label smoothing 0.01", "Label smoothing 0.1"] == [
+        series.label for series in right.of_kind("measured")
+    ]

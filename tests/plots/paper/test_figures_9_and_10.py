@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status
-from batchlab.plots.paper import PAPER_FIGURES, draw_paper, paper_data
+from batchlab.errors import InputError
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
 BASE = "lm1b/transformer_base/nesterov_momentum"
 PANELS = [(9, i) for i in range(12)] + [(10, i) for i in range(4)]
@@ -120,5 +123,14 @@ def test_missing_batch_sizes_and_short_training_say_so(lab):
     assert panels[1].notes == (f"{BASE} has no batch size 256 in this lab",)
     assert panels[0].notes == ("trained 1,234 of 236,726 steps",)
     assert panels[0].series
-    assert {panel.notes for panel in paper_data(9, lambda workload: None).panels} == {(f"{BASE} is not in this lab",)}
-    assert len(draw_paper(paper_data(9, part)).axes) == 12
+    assert len(draw_sheet(paper_data(9, part)).axes) == 12
+
+
+def test_the_outcomes_of_a_race_are_refused(lab):
+    def raced(workload):
+        return [replace(study, protocol=Protocol(kind="race", race_factor=1.5)) for study in lab[workload]]
+
+    with pytest.raises(
+        InputError, match=rf'the outcome of each point cannot be told of a race: train {BASE} with .*"full"'
+    ):
+        paper_data(9, raced)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from batchlab.analysis import steps_to_result
 from batchlab.core.trial import Status
-from batchlab.plots.paper import PAPER_FIGURES, draw_paper, paper_data, published_steps
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.paper import PAPER_FIGURES, paper_data
+from batchlab.published.points import published_curve
 
 
 def slow_steps(study, goal, num_trials):
@@ -104,25 +105,26 @@ def test_perfect_scaling_of_optimizers_is_anchored_to_nesterov(paper):
         assert panel.of_kind("perfect scaling")[0].points[0].y == nesterov.points[0].y
 
 
-def test_intervals_are_those_of_the_analysis(lab, paper):
-    study = lab["mnist/simple_cnn_base/nesterov_momentum"][2]
-    row = steps_to_result(study, PAPER_FIGURES[1].panels[0].lines[0].goal)
-    point = paper(1).panels[0].of_kind("measured")[0].points[2]
+def test_curves_are_minima_without_intervals_and_no_legend_promises_one(paper, drawn):
+    for number in range(1, 7):
+        series = [one for panel in paper(number).panels for one in panel.of_kind("measured")]
+        legends = [*drawn(number).legends, *(ax.get_legend() for ax in drawn(number).axes if ax.get_legend())]
 
-    assert (row.interval.low, row.interval.high) == (point.low, point.high)
+        assert {(None, None)} == {(point.low, point.high) for one in series for point in one.points}
+        assert not [text for legend in legends for text in legend.get_texts() if "interval" in text.get_text()]
 
 
 def test_published_points_lie_over_every_curve_with_their_workload_and_goal(paper, results):
     numbers = [len(panel.of_kind("published")) for number in range(1, 7) for panel in paper(number).panels]
 
-    assert numbers == [*[1] * 9, *(1, 1, 1), *(0, 1, 2, 0, 0, 0), *(1, 0, 1), *(2, 2, 2), *(0, 1)]
+    assert numbers == [*[1] * 9, *(1, 1, 1), *(1, 1, 2, 2, 0, 0), *(1, 0, 1), *(2, 2, 2), *(0, 1)]
     assert not any(panel.of_kind("published") for panel in paper_data(1, results).panels)
 
 
 def test_published_points_are_normalised_by_themselves(paper):
     line = PAPER_FIGURES[6].panels[1].lines[0]
     (series,) = paper(6).panels[1].of_kind("published")
-    steps = published_steps(line.workload, line.goal)
+    steps = published_curve(line.workload, line.goal).steps
 
     assert {size: value / steps[64] for size, value in steps.items()} == {point.x: point.y for point in series.points}
 
@@ -142,7 +144,7 @@ def test_a_missing_curve_leaves_the_others_and_their_names(lab):
 
     assert [series.label for series in panel.of_kind("measured")] == ["ResNet-50"]
     assert panel.notes == ("imagenet/vgg_11/nesterov_momentum is not in this lab",)
-    ax = draw_paper(replace(data, panels=(panel,))).axes[0]
+    ax = draw_sheet(replace(data, panels=(panel,))).axes[0]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ResNet-50"]
     assert any("is not in this" in text.get_text() for text in ax.texts)
 
@@ -194,12 +196,12 @@ def test_axes_are_powers_of_two_and_hold_all_points(paper, drawn):
         for panel, ax in zip(paper(number).panels, drawn(number).axes, strict=True):
             assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
             assert (ax.xaxis.get_transform().base, ax.yaxis.get_transform().base) == (2, 2)
-            assert ax.get_xlabel() == "Batch size"
+            assert ax.get_xlabel() == "Batch size (examples per update)"
             assert ax.get_title() == f"({panel.name}) {panel.title}"
             points = [point for series in panel.of_kind("measured") for point in series.drawn]
             assert all(panel.x_axis.low < p.x < panel.x_axis.high for p in points)
             assert all(panel.y_axis.low < p.y < panel.y_axis.high for p in points)
-    assert {ax.get_ylabel() for ax in drawn(1).axes} == {"Steps"}
+    assert {ax.get_ylabel() for ax in drawn(1).axes} == {"Steps to the goal"}
     assert [ax.get_ylabel() for ax in drawn(6).axes] == ["Steps / (steps at B = 2)", "Steps / (steps at B = 64)"]
 
 
@@ -230,7 +232,7 @@ def test_a_goal_met_before_the_first_update_is_in_the_table_and_not_on_the_log_a
     values = {name: column * 0 for name, column in study.measurements.metrics.items()}
     at_once = replace(study, measurements=replace(study.measurements, metrics=values))
     data = paper_data(1, lambda name: [at_once, *lab[workload][1:]] if name == workload else None)
-    ax = draw_paper(data).axes[0]
+    ax = draw_sheet(data).axes[0]
 
     assert data.panels[0].of_kind("measured")[0].points[0].y == 0
     assert math.isclose(data.panels[0].of_kind("perfect scaling")[0].points[0].x, 2)

@@ -1,16 +1,17 @@
-"""A figure of the paper before it meets a lab: its panels, and what has to be read to draw them."""
+"""A figure of the paper: its panels and what has to be read to draw them, and what it shows of a lab."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
-from batchlab.plots.paper.data import PaperPanel
-from batchlab.plots.paper.studies import Results
+from batchlab.plots.panel import Panel
+from batchlab.plots.paper.lines import Results
+from batchlab.plots.sheet import Sheet
 
 
-class Panel(Protocol):
-    """What every kind of panel can do."""
+class PaperPanel(Protocol):
+    """A panel before it meets a lab: what every kind of it can do."""
 
     @property
     def title(self) -> str:
@@ -22,7 +23,7 @@ class Panel(Protocol):
         """The workloads and metrics it is made of."""
         ...
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what it shows of a lab, with the published points where they are wanted and known."""
         ...
 
@@ -33,7 +34,7 @@ class PaperFigure:
 
     caption: str
     columns: int
-    panels: tuple[Panel, ...]
+    panels: tuple[PaperPanel, ...]
     names: tuple[str, ...] = tuple("abcdefghi")
     """What its panels are called, in their order."""
 
@@ -50,3 +51,19 @@ class PaperFigure:
                 if metric not in metrics:
                     metrics.append(metric)
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperFigureData(Sheet):
+    """Everything a figure of the paper shows of a lab."""
+
+    number: int
+
+    @property
+    def heading(self) -> str:
+        """The words above the panels."""
+        return f"Figure {self.number}. {self.caption}"
+
+    def table(self) -> list[dict[str, object]]:
+        """Return the rows of the CSV file: one for each mark, and one for each note."""
+        return [{"figure": self.number, **row} for row in super().table()]

@@ -10,17 +10,18 @@ from batchlab.analysis import apply_example_budget, apply_step_budget, best_meas
 from batchlab.analysis.text import count
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import PaperPanel, Point, Series, linear_axis, log_axis
+from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.studies import (
-    LM1B_SENTENCES,
-    MNIST_IMAGES,
+from batchlab.plots.paper.lines import (
     Line,
     Results,
     error_below,
     studies_of,
     transformer,
 )
+from batchlab.plots.scales import linear_axis, log_axis
+from batchlab.plots.steps import BATCH_SIZE
+from batchlab.published.sizes import LM1B_SENTENCES, MNIST_IMAGES
 
 Unit = Literal["steps", "epochs"]
 
@@ -45,7 +46,7 @@ class BudgetsPanel:
         """The workloads and metrics it is made of."""
         return [(self.line.workload, self.line.goal.metric)]
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
         series: list[Series] = []
         notes: tuple[str, ...] = ()
@@ -57,10 +58,10 @@ class BudgetsPanel:
         except InputError as error:
             notes = (str(error),)
         points = [point for one in series for point in one.points]
-        return PaperPanel(
+        return Panel(
             name=name,
             title=self.title,
-            x_axis=log_axis("Batch size", "log2", [point.x for point in points]),
+            x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points]),
             y_axis=linear_axis(self.y_label, [point.y for point in points], self.y_window),
             series=tuple(series),
             notes=notes,
@@ -87,7 +88,7 @@ class BudgetsPanel:
         best = best_measurement(within, self.line.goal) if within else None
         if best is None:
             return None
-        return Point(study.batch_size, best.value, *(best.interval or (None, None)), best.num_trials)
+        return Point(study.batch_size, best.value, num_trials=best.num_trials)
 
 
 def _label(budget: float, unit: Unit) -> str:

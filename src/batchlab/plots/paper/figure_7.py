@@ -10,10 +10,11 @@ from batchlab.analysis import best_measurement, group_trials, select_trials, ste
 from batchlab.analysis.text import count
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import PaperPanel, Point, Series, linear_axis, log_axis
+from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.steps import perfect_series, steps_axes, steps_series
-from batchlab.plots.paper.studies import MAIN_LINES, Line, Results, studies_of
+from batchlab.plots.paper.lines import MAIN_LINES, Line, Results, check_not_raced, studies_of
+from batchlab.plots.scales import linear_axis, log_axis
+from batchlab.plots.steps import BATCH_SIZE, perfect_series, steps_axes, steps_series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +29,12 @@ class _SmoothingPanel:
         """The workloads and metrics it is made of."""
         return [(self.line.workload, self.line.goal.metric)]
 
-    def _groups(self, results: Results) -> tuple[dict[Line, list[StudyResult]], tuple[str, ...]]:
+    def _groups(self, results: Results, of_race: str | None) -> tuple[dict[Line, list[StudyResult]], tuple[str, ...]]:
+        """Return the groups and notes; `of_race` is what cannot be told of a raced lab, or None."""
         try:
             studies = studies_of(results, *self.needs[0])
+            if of_race:
+                check_not_raced(studies, of_race)
         except InputError as error:
             return {}, (str(error),)
         return _split(studies, self.line, self.values)
@@ -40,16 +44,16 @@ class _SmoothingPanel:
 class BestBySmoothingPanel(_SmoothingPanel):
     """The left panel: the best validation error of each group."""
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
-        groups, notes = self._groups(results)
+        groups, notes = self._groups(results, "the best value at any step")
         series = [_best_series(line, studies) for line, studies in groups.items()]
         points = [point for one in series for point in one.points]
-        return PaperPanel(
+        return Panel(
             name=name,
             title=self.title,
-            x_axis=log_axis("Batch size", "log2", [point.x for point in points]),
-            y_axis=linear_axis("Validation error", [value for point in points for value in (point.y, point.high)]),
+            x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points]),
+            y_axis=linear_axis("Validation error", [point.y for point in points]),
             series=tuple(series),
             notes=notes,
             legend="upper left",
@@ -63,17 +67,17 @@ class StepsBySmoothingPanel(_SmoothingPanel):
     perfect_of: str
     """The label of the curve that anchors perfect scaling."""
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
-        groups, notes = self._groups(results)
+        groups, notes = self._groups(results, None)
         series = [
-            steps_series(line, [steps_to_result(study, line.goal) for study in studies])
+            steps_series(line.label, line.workload, line.goal, [steps_to_result(study, line.goal) for study in studies])
             for line, studies in groups.items()
         ]
         anchors = [one for one in series if one.label == self.perfect_of and any(point.y for point in one.points)]
         series += [perfect_series(anchor) for anchor in anchors]
-        x_axis, y_axis = steps_axes(series, "Steps")
-        return PaperPanel(name=name, title=self.title, x_axis=x_axis, y_axis=y_axis, series=tuple(series), notes=notes)
+        x_axis, y_axis = steps_axes(series, "Steps to the goal")
+        return Panel(name=name, title=self.title, x_axis=x_axis, y_axis=y_axis, series=tuple(series), notes=notes)
 
 
 def _split(
@@ -103,7 +107,7 @@ def _best_series(line: Line, studies: Sequence[StudyResult]) -> Series:
     for study in studies:
         best = best_measurement(study, line.goal)
         if best is not None:
-            points.append(Point(study.batch_size, best.value, *(best.interval or (None, None)), best.num_trials))
+            points.append(Point(study.batch_size, best.value, num_trials=best.num_trials))
     return Series(
         label=line.label,
         kind="measured",

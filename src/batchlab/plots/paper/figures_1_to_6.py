@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.steps import StepsPanel
-from batchlab.plots.paper.studies import (
+from batchlab.plots.paper.lines import (
     MAIN_LINES,
     NESTEROV,
     PRECISION_ABOVE,
@@ -15,6 +14,7 @@ from batchlab.plots.paper.studies import (
     error_below,
     transformer,
 )
+from batchlab.plots.paper.steps import StepsPanel
 
 
 def _goals_panel(title: str, workload: str, goals: Sequence[str]) -> StepsPanel:

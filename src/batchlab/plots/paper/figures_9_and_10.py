@@ -10,9 +10,11 @@ from batchlab.analysis.text import count
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import Axis, Kind, PaperPanel, Point, Series, holds_most, log_axis
+from batchlab.plots.panel import Axis, Kind, Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.studies import LM1B_SENTENCES, Line, Results, studies_of, transformer
+from batchlab.plots.paper.lines import Line, Results, check_not_raced, studies_of, transformer
+from batchlab.plots.scales import holds_most, log_axis
+from batchlab.published.sizes import LM1B_SENTENCES
 
 Window = tuple[float, float]
 
@@ -38,17 +40,18 @@ class PointsPanel:
         """The workloads and metrics it is made of."""
         return [(self.line.workload, self.line.goal.metric)]
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
         series: tuple[Series, ...] = ()
         try:
             study = _study(results, self.line, self.batch_size)
+            check_not_raced([study], "the outcome of each point")
             series = _series(self, classify_points(study, self.line.goal, self.max_steps))
             notes = _notes(study, self.max_steps)
         except InputError as error:
             notes = (str(error),)
         marks = [point for one in series for point in one.points]
-        return PaperPanel(
+        return Panel(
             name=name,
             title=self.title,
             x_axis=_axis("Learning rate", self.x_window, [point.x for point in marks]),

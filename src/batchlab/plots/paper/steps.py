@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from batchlab.analysis import Bounds, StepsToResult, normalise_steps, steps_to_result
+from batchlab.analysis import StepsToResult, normalise_steps, steps_to_result
 from batchlab.analysis.text import count
 from batchlab.errors import InputError
-from batchlab.plots.paper.data import Axis, PaperPanel, Point, Series, log_axis
-from batchlab.plots.paper.published import LABEL, published_steps
-from batchlab.plots.paper.studies import Line, Results, studies_of
+from batchlab.plots.panel import Panel, Point, Series
+from batchlab.plots.paper.lines import MINIMUM, PUBLISHED, Line, Results, studies_of
+from batchlab.plots.steps import perfect_series, steps_axes, steps_series
+from batchlab.published.points import published_curve
 
 _Curves = list[tuple[Line, list[StepsToResult]]]
 
@@ -34,7 +35,7 @@ class StepsPanel:
         """The workloads and metrics it is made of."""
         return [(line.workload, line.goal.metric) for line in self.lines]
 
-    def data(self, name: str, results: Results, published: bool) -> PaperPanel:
+    def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab."""
         curves, notes = _curves(self.lines, results)
         base = None
@@ -47,34 +48,8 @@ class StepsPanel:
         if self.perfect_of is not None:
             series += _perfect(series, self.perfect_of, base)
         if published:
-            series += [_published(line, base) for line in self.lines if _is_published(line, base)]
+            series += [one for line, _ in curves for one in _published(line, base)]
         return _panel(self, name, series, base, notes)
-
-
-def steps_series(line: Line, rows: Sequence[StepsToResult]) -> Series:
-    """Return a measured curve of steps to result; batch sizes that missed the goal have no y."""
-    points = tuple(
-        _point(row, row.steps, (row.interval.low, row.interval.high) if row.interval else None) for row in rows
-    )
-    return Series(
-        label=line.label, kind="measured", workload=line.workload, quantity=f"steps to {line.goal}", points=points
-    )
-
-
-def perfect_series(anchor: Series, base: int | None = None) -> Series:
-    """Return perfect scaling over the batch sizes of `anchor`, from its first point or from its point at `base`.
-
-    `anchor` has a point above zero: a goal met before the first update anchors nothing.
-    """
-    points = [point for point in anchor.points if point.y]
-    start = next(point for point in points if base in (None, point.x))
-    return Series(
-        label="perfect scaling",
-        kind="perfect scaling",
-        workload=anchor.workload,
-        quantity=anchor.quantity,
-        points=tuple(Point(point.x, (start.y or 0) * start.x / point.x) for point in points),
-    )
 
 
 def _curves(lines: Sequence[Line], results: Results) -> tuple[_Curves, list[str]]:
@@ -105,22 +80,12 @@ def _base(curves: _Curves, wanted: int) -> int | None:
 
 def _measured(line: Line, rows: Sequence[StepsToResult], base: int | None) -> Series:
     if base is None:
-        return steps_series(line, rows)
-    found = {point.batch_size: point for point in normalise_steps(rows, base)}
-    points = [
-        _point(row, found[row.batch_size].ratio, found[row.batch_size].interval)
-        if row.batch_size in found
-        else _point(row, None, None)
-        for row in rows
-    ]
+        return replace(steps_series(line.label, line.workload, line.goal, rows), legend=MINIMUM)
+    ratios = {point.batch_size: point.ratio for point in normalise_steps(rows, base)}
+    points = tuple(Point(row.batch_size, ratios.get(row.batch_size), num_trials=row.num_trials) for row in rows)
     return Series(
-        label=line.label, kind="measured", workload=line.workload, quantity=_relative(line, base), points=tuple(points)
+        label=line.label, kind="measured", workload=line.workload, quantity=_relative(line, base), points=points
     )
-
-
-def _point(row: StepsToResult, y: float | None, interval: Bounds | None) -> Point:
-    low, high = interval or (None, None)
-    return Point(row.batch_size, y, low, high, row.num_trials)
 
 
 def _perfect(measured: Sequence[Series], label: str, base: int | None) -> list[Series]:
@@ -129,40 +94,26 @@ def _perfect(measured: Sequence[Series], label: str, base: int | None) -> list[S
     return [perfect_series(anchor, base) for anchor in anchors]
 
 
-def _is_published(line: Line, base: int | None) -> bool:
-    steps = published_steps(line.workload, line.goal)
-    return bool(steps) and (base is None or base in steps)
-
-
-def _published(line: Line, base: int | None) -> Series:
-    steps = published_steps(line.workload, line.goal)
-    unit = 1.0 if base is None else steps[base]
-    return Series(
-        label=LABEL,
-        kind="published",
-        workload=line.workload,
-        quantity=f"steps to {line.goal}" if base is None else _relative(line, base),
-        points=tuple(Point(size, value / unit) for size, value in steps.items()),
-    )
+def _published(line: Line, base: int | None) -> list[Series]:
+    """Return the published points of a curve; none where they are not known on its scale."""
+    curve = published_curve(line.workload, line.goal)
+    if curve is None or (base is None and curve.relative_to is not None) or base not in (None, *curve.steps):
+        return []
+    unit = 1.0 if base is None else curve.steps[base]
+    points = tuple(Point(size, value / unit) for size, value in curve.steps.items())
+    quantity = f"steps to {line.goal}" if base is None else _relative(line, base)
+    return [Series(label=PUBLISHED, kind="published", workload=line.workload, quantity=quantity, points=points)]
 
 
 def _relative(line: Line, base: int) -> str:
     return f"steps to {line.goal} / steps at batch size {base}"
 
 
-def steps_axes(series: Sequence[Series], y_label: str) -> tuple[Axis, Axis]:
-    """Return the axes of a panel of curves: all marks are on it, and as much of guides and intervals as fits."""
-    marks = [point for one in series if one.kind in ("measured", "published") for point in one.points]
-    guides = [point.y for one in series for point in one.points] + [point.high for point in marks]
-    x_axis = log_axis("Batch size", "log2", [point.x for point in marks])
-    return x_axis, log_axis(y_label, "log2", [point.y for point in marks], guides)
-
-
-def _panel(spec: StepsPanel, name: str, series: Sequence[Series], base: int | None, notes: Sequence[str]) -> PaperPanel:
+def _panel(spec: StepsPanel, name: str, series: Sequence[Series], base: int | None, notes: Sequence[str]) -> Panel:
     relative_to = base or spec.normalise_at
-    label = "Steps" if relative_to is None else f"Steps / (steps at B = {count(relative_to)})"
+    label = "Steps to the goal" if relative_to is None else f"Steps / (steps at B = {count(relative_to)})"
     x_axis, y_axis = steps_axes(series, label)
-    return PaperPanel(
+    return Panel(
         name=name,
         title=spec.title,
         x_axis=x_axis,

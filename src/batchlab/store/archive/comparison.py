@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from batchlab.published.inventory import InventoryStudy, inventory
 from batchlab.store.archive.importer import StudyOutcome
-from batchlab.store.inventory import InventoryStudy, inventory
 
 
 @dataclass(frozen=True)

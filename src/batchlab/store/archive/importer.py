@@ -23,11 +23,11 @@ from batchlab.core.trial import Status
 from batchlab.errors import InputError, LabError, SpecError
 from batchlab.files import make_folder, sync_files, write_json
 from batchlab.processes import die_with_parent
+from batchlab.published.goals import paper_goal
 from batchlab.store.archive import sources, staging
 from batchlab.store.archive.convert import ConvertedStudy, Piece, assemble, digest
 from batchlab.store.archive.layout import RejectedError, StudyPath, end_step
 from batchlab.store.best_so_far import best_so_far, join_best_so_far
-from batchlab.store.inventory import paper_goal
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.study_folder import StudyFolder, StudyRecord

@@ -1,0 +1,79 @@
+"""Growth: what of a sweep may become more after it has been run, and what must stay."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from batchlab.core.confirmation import Confirm
+from batchlab.core.study import Study
+from batchlab.core.sweep import SearchPlan, Sweep, differences
+
+GROWS = (
+    "What can grow: sweep.trials, batch_sizes, race_factor, max_steps, max_examples, max_attempts, confirm,"
+    ' and protocol from "race" to "full".'
+)
+
+
+def continued(sweep: Sweep, stored: Sweep) -> Sweep:
+    """Return a spec that is run again, with what it leaves open as it was: the sampler's version and `confirm`."""
+    given = sweep.search.model_fields_set
+    kept = {name: getattr(stored.search, name) for name in ("sampler_version", "confirm") if name not in given}
+    return sweep.model_copy(update={"search": sweep.search.model_copy(update=kept)})
+
+
+def not_grown(old: Sweep, new: Sweep) -> list[str]:
+    """Return what of `new` is neither as in `old` nor more of it, a line each.
+
+    >>> old = Sweep.parse({"name": "a", "workload": {"dataset": "digits", "model": "fc_8", "optimizer": "sgd"},
+    ...     "sweep": {"batch_sizes": [8], "trials": 4, "max_steps": 9, "goal": "val/loss < 1"}, "search_space": {}}, "")
+    >>> more = old.model_copy(update={"search": old.search.model_copy(update={"trials": 8})})
+    >>> not_grown(old, more), not_grown(more, old)
+    ([], ['sweep.trials: 8 -> 4'])
+    """
+    shrunk = differences(_fixed(old, old), _fixed(new, old))
+    return shrunk or [
+        line for size in old.search.batch_sizes for line in _study_lines(old.study(size), new.study(size))
+    ]
+
+
+def _fixed(sweep: Sweep, old: Sweep) -> dict[str, Any]:
+    """Return a spec as plain data in which all that has grown since `old` is as it was there."""
+    plain, before = sweep.plain(), old.plain()
+    plain["sweep"] |= {name: before["sweep"].get(name) for name in _grown(old.search, sweep.search)}
+    plain["at"], plain["engine"] = before.get("at"), {**plain["engine"], "keep_states": old.engine.keep_states}
+    return plain
+
+
+def _grown(old: SearchPlan, new: SearchPlan) -> list[str]:
+    """Return the names of the values that are as large as they were or larger."""
+    grown = {
+        "trials": new.trials >= old.trials,
+        "batch_sizes": set(new.batch_sizes) >= set(old.batch_sizes),
+        "protocol": new.protocol in (old.protocol, "full"),
+        "race_factor": new.race_factor >= old.race_factor,
+        "max_steps": _limit(new.max_steps) >= _limit(old.max_steps),
+        "max_examples": _limit(new.max_examples) >= _limit(old.max_examples),
+        "max_attempts": new.attempts >= old.attempts,
+        "confirm": _confirms_more(old.confirm, new.confirm),
+    }
+    return [name for name, has_grown in grown.items() if has_grown]
+
+
+def _limit(limit: int | None) -> float:
+    return math.inf if limit is None else limit
+
+
+def _confirms_more(old: Confirm | None, new: Confirm | None) -> bool:
+    if old is None or new is None:
+        return old is None
+    return new.seeds >= old.seeds and new.points >= old.points
+
+
+def _study_lines(old: Study, new: Study) -> list[str]:
+    """Return what tables `[at.BATCH_SIZE]` have changed of a study but its limits, and limits that are nearer."""
+    same = {name: getattr(old, name) for name in ("trials", "attempts", "race_factor", "confirm", "confirm_within")}
+    if new.max_steps >= old.max_steps:
+        same["max_steps"] = old.max_steps
+    lines = differences(old.plain(), new.model_copy(update=same).plain())
+    return [f"at batch size {old.batch_size}: {line}" for line in lines]

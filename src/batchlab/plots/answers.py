@@ -1,0 +1,47 @@
+"""The three named answers as a legend calls them, with how much stands behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from batchlab.analysis import CriticalBatchFit, StepsToResult
+from batchlab.analysis.headline import Headline
+from batchlab.analysis.text import bounds, count, significant
+
+INTERVAL = "95 % interval"
+_FITTED: dict[Headline, str] = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
+
+
+def answer_label(headline: Headline, rows: Sequence[StepsToResult]) -> str:
+    """Return what a named answer is, and of how many trials or seeds."""
+    if headline == "confirmed":
+        return f"confirmed median of {span(row.confirmed.seeds for row in rows if row.confirmed)} seeds"
+    trials = span(row.num_trials for row in rows)
+    if headline == "best_of":
+        return f"best of {span(row.best_of.m for row in rows if row.best_of)} (median), from {trials} trials"
+    return "one trial" if trials == "1" else f"minimum of {trials} trials"
+
+
+def fit_label(fit: CriticalBatchFit) -> str:
+    """Return the fitted curve in numbers, and what it was fitted to."""
+    return f"fit of {_FITTED[fit.estimand]}: {significant(fit.s_min)} + {significant(fit.e_min)} / batch size"
+
+
+def critical_label(fit: CriticalBatchFit) -> str:
+    """Return the critical batch size with its interval; the bound alone where a side is open."""
+    low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
+    if fit.b_crit is None or (fit.b_crit_ci.is_open and not fit.is_closed_form):
+        return f"critical batch size {bounds(low, high)}"
+    if low is None and high is None:
+        return f"critical batch size {significant(fit.b_crit)} (no chance, no interval)"
+    return f"critical batch size {significant(fit.b_crit)} ({bounds(low, high)})"
+
+
+def span(numbers: Iterable[int]) -> str:
+    """Return whole numbers as the range they span.
+
+    >>> span([32, 16]), span([6, 6])
+    ('16 to 32', '6')
+    """
+    found = sorted(set(numbers))
+    return count(found[0]) if len(found) == 1 else f"{count(found[0])} to {count(found[-1])}"

@@ -1,0 +1,83 @@
+"""One's own steps beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from batchlab.core.goal import Goal
+from batchlab.published.points import Confidence, PublishedCurve, published_curve
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedComparison:
+    """A published curve on the scale of measured steps."""
+
+    source: str
+    """The paper's figure: `Figure 1`."""
+
+    confidence: Confidence
+    steps: dict[int, float]
+    """The published steps by batch size."""
+
+    anchor: int | None
+    """The batch size at which a relative curve was set equal to the measured one; None where steps were published."""
+
+    ratios: dict[int, float]
+    """Measured over published steps, at the batch sizes that both have; not at the anchor."""
+
+    @property
+    def label(self) -> str:
+        """What the published points are, for a legend."""
+        scaled = f", equal at batch size {self.anchor:,}" if self.anchor is not None else ""
+        return f"published (read off {self.source}{scaled})"
+
+    @property
+    def sentence(self) -> str:
+        """How the measured steps compare, in a sentence."""
+        if not self.ratios:
+            return f"No batch size can be compared with the published curve ({self.source})."
+        low, high = (f"{pick(self.ratios.values()):.2f}" for pick in (min, max))
+        span = low if low == high else f"{low} to {high}"
+        sizes = "one batch size" if len(self.ratios) == 1 else f"{len(self.ratios)} batch sizes"
+        scaled = f", both taken as equal at batch size {self.anchor:,}" if self.anchor is not None else ""
+        return (
+            f"Steps are {span} times the published ones at the {sizes} that can be compared "
+            f"({self.source}, read off the picture with {self.confidence} confidence{scaled})."
+        )
+
+
+def compare_published(workload: str, goal: Goal, measured: Mapping[int, float]) -> PublishedComparison | None:
+    """Return the published curve of a workload and goal beside measured steps by batch size.
+
+    A curve that was published relative to one batch size is set equal to the measured one there, or at the smallest
+    batch size that both have. None where nothing was published, or where a relative curve finds no batch size to share.
+
+    >>> goal = Goal.read("val/classification_error < 0.01")
+    >>> found = compare_published("mnist/simple_cnn_base/nesterov_momentum", goal, {32: 2530, 100: 900})
+    >>> found.steps[32], found.ratios
+    (2300.0, {32: 1.1})
+    """
+    curve = published_curve(workload, goal)
+    if curve is None:
+        return None
+    common = [size for size in curve.steps if measured.get(size)]
+    if curve.relative_to is None:
+        return _comparison(curve, None, 1.0, measured, common)
+    if not common:
+        return None
+    anchor = curve.relative_to if curve.relative_to in common else common[0]
+    return _comparison(curve, anchor, measured[anchor] / curve.steps[anchor], measured, common)
+
+
+def _comparison(
+    curve: PublishedCurve, anchor: int | None, scale: float, measured: Mapping[int, float], common: list[int]
+) -> PublishedComparison:
+    steps = {size: scale * value for size, value in curve.steps.items()}
+    return PublishedComparison(
+        source=curve.source,
+        confidence=curve.confidence,
+        steps=steps,
+        anchor=anchor,
+        ratios={size: measured[size] / steps[size] for size in common if size != anchor},
+    )

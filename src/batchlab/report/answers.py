@@ -1,0 +1,147 @@
+"""From a stored lab to its answers: the one place where the analysis meets what lies on disk. It only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from batchlab.analysis import check_measured, is_measured
+from batchlab.analysis import summary as analysis
+from batchlab.analysis.summary import WorkloadSummary
+from batchlab.core.goal import Goal
+from batchlab.core.result import StudyResult
+from batchlab.core.sweep import Sweep
+from batchlab.errors import InputError, LabError
+from batchlab.report.findings import Findings
+from batchlab.report.shown import ShownSummary
+from batchlab.report.tables import published_beside
+from batchlab.store.lab import Lab, SweepResults
+
+
+def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> ShownSummary:
+    """Return everything there is to say about one workload, over the first `num_trials` complete trials of each study.
+
+    It shows itself: as a table in a notebook and where it is printed, by `plot()` as a figure, by `to_pandas()`.
+
+    >>> from batchlab.analysis import example_workload
+    >>> summary = summarise(example_workload(), Goal.read("val/classification_error < 0.1"))
+    >>> [(row.batch_size, row.steps) for row in summary.rows]
+    [(16, 800), (64, 200), (256, 100)]
+    """
+    return ShownSummary.of(analysis.summarise(results, goal, num_trials))
+
+
+def summarise_sweep(
+    lab: Lab,
+    name: str | None = None,
+    sweep_name: str | None = None,
+    goal: Goal | None = None,
+    trials: int | None = None,
+) -> tuple[SweepResults, ShownSummary]:
+    """Return the results of the sweep that is meant, and their summary for a goal, the sweep's where None.
+
+    `name` is its workload's or its own; what leaves one sweep may be left out. What is missing is in the results
+    (`unfinished`, `problems`); LabError where nothing can be read.
+    """
+    results = lab.results(lab.find(name, sweep_name))
+    if not results.results and results.problems:
+        raise results.problems[0]
+    return results, summarise_results(results, goal, trials)
+
+
+def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> ShownSummary:
+    """Return the summary of a sweep's finished studies for a goal, the sweep's where None."""
+    goal = goal or results.sweep.goal
+    if goal is None:
+        raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
+    return summarise(results.results, goal, trials)
+
+
+def shortfalls(results: SweepResults, summary: WorkloadSummary, trials: int | None = None) -> list[str]:
+    """Return what was asked for and is not there, a sentence each: unfinished studies, fewer trials."""
+    found = []
+    if results.unfinished:
+        sizes = ", ".join(str(size) for size in results.unfinished)
+        found.append(f"not finished yet: batch size {sizes} of sweep {results.sweep.name}; `batchlab run` goes on")
+    few = [str(row.batch_size) for row in summary.rows if trials is not None and row.complete < trials]
+    if few:
+        sizes = ", ".join(few)
+        found.append(f"fewer than {trials} complete trials at batch size {sizes}; those that there are were used")
+    return found
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a report can tell of a lab."""
+
+    findings: list[Findings] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What is left out or not finished, a sentence each."""
+
+    problems: list[LabError] = field(default_factory=list)
+    """Files that cannot be read."""
+
+
+def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
+    """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
+    gathered = Gathered()
+    names = [lab.find(name, sweep_name).name] if name or sweep_name else lab.sweep_names()
+    every = [lab.results(lab.sweep(each)) for each in names]
+    if goal is not None:
+        _check_measured(every, goal)
+    for results in every:
+        gathered.problems.extend(results.problems)
+        if reason := _left_out(results, goal):
+            gathered.notes.append(f"sweep {results.sweep.name} {reason}; it is left out")
+            continue
+        found = findings(lab, results, goal)
+        gathered.findings.append(found)
+        gathered.notes.extend(shortfalls(results, found.summary))
+    return gathered
+
+
+def findings(lab: Lab, results: SweepResults, goal: Goal | None = None) -> Findings:
+    """Return everything that a report tells of one sweep."""
+    summary = summarise_results(results, goal)
+    trials = [trial for result in results.results for trial in result.trials]
+    spec = results.sweep.spec
+    return Findings(
+        summary=summary,
+        spec=spec.plain() if spec else {},
+        environment=next((trial.environment for trial in trials if trial.environment), {}),
+        protocol=_protocol(lab, results, spec) if spec else results.sweep.source or {},
+        published=published_beside(summary),
+    )
+
+
+def _left_out(results: SweepResults, goal: Goal | None) -> str | None:
+    if not results.results:
+        return "has no finished study that can be read"
+    if goal is None:
+        return None if results.sweep.goal else "has no known goal (--goal gives it one)"
+    return None if _has_measured(results, goal) else f"did not measure {goal.metric}"
+
+
+def _has_measured(results: SweepResults, goal: Goal) -> bool:
+    # A study whose trials all diverged at once has no rows: nothing can be said of its metrics.
+    tables = [result.measurements for result in results.results if len(result.measurements)]
+    return all(is_measured(table, goal.metric) for table in tables)
+
+
+def _check_measured(every: list[SweepResults], goal: Goal) -> None:
+    """Raise InputError where no sweep at all measured the goal's metric: then it is misspelt."""
+    readable = [results for results in every if results.results]
+    if readable and not any(_has_measured(results, goal) for results in readable):
+        check_measured(readable[0].results[0].measurements, goal.metric)
+
+
+def _protocol(lab: Lab, results: SweepResults, spec: Sweep) -> dict[str, Any]:
+    records = [lab.study_folder(spec.name, result.batch_size).record() for result in results.results]
+    return {
+        "protocol": spec.search.protocol,
+        "trained_steps": sum(record.trained_steps or 0 for record in records),
+        "full_steps": sum(record.full_steps for record in records),
+        "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
+        "pack_sizes": {str(record.facts.batch_size): record.pack_size for record in records},
+    }

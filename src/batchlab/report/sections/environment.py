@@ -1,0 +1,12 @@
+"""The machine and the packages that trained."""
+
+from __future__ import annotations
+
+from batchlab.report import words
+from batchlab.report.blocks import Facts, Section
+from batchlab.report.findings import Findings
+
+
+def environment_section(findings: Findings, anchor: str) -> Section | None:
+    """Return host, processor and versions; None where they are not known."""
+    return Section("Environment", (Facts(words.facts(findings.environment)),)) if findings.environment else None

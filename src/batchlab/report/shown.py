@@ -1,0 +1,82 @@
+"""A summary that shows itself: in a notebook, where it is printed, as a figure and as a data frame.
+
+The analysis draws nothing and knows no page, so what it returns is given its looks here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Self
+
+from batchlab.analysis import StepsToResult, WorkloadSummary
+from batchlab.errors import InputError
+from batchlab.report import words
+from batchlab.report.blocks import Paragraph, Warnings
+from batchlab.report.tables import steps_table, text_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ShownSummary(WorkloadSummary):
+    """Steps to result of one workload at every batch size; printed, it is its table and its answer in words."""
+
+    @classmethod
+    def of(cls, summary: WorkloadSummary) -> Self:
+        """Return the same summary with looks."""
+        return cls(**{field.name: getattr(summary, field.name) for field in fields(WorkloadSummary)})
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def text(self, width: int | None = None) -> str:
+        """Return the table in lines of at most `width` characters, and the answer in words."""
+        return f"{self._title}\n{text_of(steps_table(self), width)}\n{words.answer(self)}"
+
+    def _repr_html_(self) -> str:
+        from batchlab.report.render import render_blocks
+
+        warnings = [Warnings(self.warnings)] if self.warnings else []
+        return render_blocks([Paragraph(self._title), steps_table(self), Paragraph(words.answer(self)), *warnings])
+
+    def plot(self) -> Figure:
+        """Return the curve as a matplotlib figure, the one that `batchlab figure steps-to-result` saves."""
+        from batchlab.plots import steps_curve_data, steps_curve_figure
+
+        return steps_curve_figure(steps_curve_data(self))
+
+    def to_pandas(self) -> DataFrame:
+        """Return a data frame with a row for each batch size; `steps` is the headline's answer.
+
+        InputError without pandas, which batchlab itself does not need.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise InputError('to_pandas() needs pandas. Install it: pip install "batchlab[notebook]"') from None
+        return pandas.DataFrame([self._record(row) for row in self.rows])
+
+    @property
+    def _title(self) -> str:
+        return f"{self.workload}: steps to {self.goal}"
+
+    def _record(self, row: StepsToResult) -> dict[str, Any]:
+        estimate = row.estimate(self.headline)
+        tuned = next((point.metaparameters for point in self.tuned if point.batch_size == row.batch_size), {})
+        return {
+            "batch_size": row.batch_size,
+            "answer": self.headline,
+            "steps": estimate.value,
+            "low": estimate.interval.low if estimate.interval else None,
+            "high": estimate.interval.high if estimate.interval else None,
+            "minimum": row.steps,
+            "end_step": row.end_step,
+            "complete": row.complete,
+            "infeasible": row.infeasible,
+            "incomplete": row.incomplete,
+            "stuck": row.stuck,
+            "regime": self.regimes.regime_of(row.batch_size) if self.regimes and row.is_reached else None,
+            **tuned,
+        }

@@ -1,0 +1,128 @@
+"""The best points of a finished search, trained again with fresh seeds: which replicates are left, what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation, Replicate, replicate_id
+from batchlab.core.measurement import Curve, Measurements
+from batchlab.engine.base import Point
+from batchlab.run.pack import PackTask
+from batchlab.run.part import Part, farthest
+from batchlab.search.confirm import end_of_replicates, points_to_confirm
+from batchlab.search.race import Outcome, packs
+from batchlab.store.pack_name import pack_name
+from batchlab.store.study_folder import StudyFolder, StudyRecord
+
+
+class ConfirmRun:
+    """Trains the replicates of one study. They race against nobody, so their order and packs decide nothing."""
+
+    def __init__(self, folder: StudyFolder, record: StudyRecord, complete: list[Outcome]) -> None:
+        assert record.study is not None and record.study.confirm is not None
+        self._study, self._folder, self._points = record.study, folder, record.points
+        self._seeds = record.study.confirm.seeds
+        self._trial_ids = points_to_confirm(record.study, complete)
+        self._end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
+        folder.confirming.make_room()
+        self._parts = {name: Part.read(*part) for name, part in folder.confirming.parts().items()}
+        self.running: dict[str, tuple[int, ...]] = {}
+        names = {pack_name(ids): ids for ids in packs(self._lacking(), record.pack_size or 1)}
+        self._pending = names
+
+    @property
+    def num_replicates(self) -> int:
+        """How many replicates there are to train, those that are done included."""
+        return len(self._trial_ids) * self._seeds
+
+    @property
+    def num_done(self) -> int:
+        """How many replicates have met the goal, diverged or reached their end."""
+        return self.num_replicates - len(self._lacking())
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to train."""
+        return not (self._pending or self.running)
+
+    def _ids(self) -> list[int]:
+        return [replicate_id(trial_id, i) for trial_id in self._trial_ids for i in range(1, self._seeds + 1)]
+
+    def _lacking(self) -> list[int]:
+        known = farthest(list(self._parts.values()))
+        return sorted(i for i in self._ids() if i not in known or not self._is_known(known[i][0]))
+
+    def _is_known(self, outcome: Outcome) -> bool:
+        has_met = outcome.goal_step is not None and outcome.goal_step <= self._end_step
+        return has_met or outcome.is_known_to(self._end_step)
+
+    def take_task(self) -> tuple[str, PackTask] | None:
+        """Return the next pack of replicates and its name, or None where none waits."""
+        if not self._pending:
+            return None
+        name, ids = self._pending.popitem()
+        self.running[name] = ids
+        points = [Point(i, self._study.metaparameters(self._points[i % REPLICATE_STRIDE])) for i in ids]
+        checkpoint = self._folder.confirming.checkpoint_path(name)
+        return name, PackTask(self._study, points, checkpoint, self._end_step, stops_at_goal=True)
+
+    def put_back(self, name: str) -> None:
+        """Line up a pack again that was stopped."""
+        self._pending[name] = self.running.pop(name)
+
+    def keep_part(self, name: str, part: Part) -> None:
+        """Store a finished pack of replicates."""
+        part = _until_goal(part)
+        self._folder.confirming.save_part(name, part.measurements, part.record())
+        self._parts[name] = part
+        del self.running[name]
+
+    def finish(self) -> None:
+        """Store what became of all replicates."""
+        known = farthest(list(self._parts.values()))
+        kept = {number: known[number] for number in self._ids()}
+        curves = [part.measurements.curve(number) for number, (_, part) in kept.items()]
+        measurements = Measurements.of([_until(curve, self._end_step) for curve in curves])
+        confirmation = Confirmation(
+            goal=self._study.goal,
+            seeds=self._seeds,
+            trial_ids=self._trial_ids,
+            end_step=self._end_step,
+            replicates=tuple(self._replicate(outcome, part) for outcome, part in kept.values()),
+        )
+        self._folder.finish_confirmation(confirmation, measurements)
+
+    def _replicate(self, outcome: Outcome, part: Part) -> Replicate:
+        replicate, trial_id = divmod(outcome.trial_id, REPLICATE_STRIDE)
+        has_met = outcome.goal_step is not None and outcome.goal_step <= self._end_step
+        has_diverged = outcome.diverged_step is not None and outcome.diverged_step <= self._end_step
+        return Replicate(
+            trial_id=trial_id,
+            replicate=replicate,
+            goal_step=outcome.goal_step if has_met else None,
+            last_step=min(outcome.last_step, self._end_step),
+            diverged_step=outcome.diverged_step if has_diverged else None,
+            wall_seconds=part.seconds_of(outcome),
+        )
+
+
+def _until_goal(part: Part) -> Part:
+    """Return a pack of replicates as if each had ended where it met the goal, while others of its pack trained on."""
+    outcomes = tuple(_ended_at_goal(outcome) for outcome in part.outcomes)
+    ends = {outcome.trial_id: outcome.last_step for outcome in outcomes}
+    rows = part.measurements
+    last = np.array([ends[i] for i in rows.trial_id.tolist()], dtype=np.int64)
+    return replace(part, outcomes=outcomes, measurements=rows.where(rows.step <= last))
+
+
+def _ended_at_goal(outcome: Outcome) -> Outcome:
+    if outcome.goal_step is None:
+        return outcome
+    return Outcome(outcome.trial_id, outcome.goal_step, outcome.goal_step)
+
+
+def _until(curve: Curve, end_step: int) -> Curve:
+    keep = curve.steps <= end_step
+    return Curve(curve.trial_id, curve.steps[keep], {name: values[keep] for name, values in curve.metrics.items()})

@@ -1,0 +1,199 @@
+"""What a person sees while a sweep runs: a live table on a terminal or in a notebook, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from batchlab.core.duration import spell_seconds
+from batchlab.run.progress import StudyProgress, time_left
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PLAIN_SECONDS = 10.0
+"""Between two plain lines, when nothing has finished."""
+
+CELL_SECONDS = 1.0
+"""Between two tables in a notebook."""
+
+COLUMNS = ("batch size", "trials done", "step", "best value so far", "best steps so far", "time left (one core)")
+
+
+class Display(Protocol):
+    """Shows progress; a context manager around the run."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *details: Any) -> None: ...
+
+    def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
+        """Show where every study stands."""
+        ...
+
+    def say(self, sentence: str) -> None:
+        """Show one sentence."""
+        ...
+
+
+class SilentDisplay:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        pass
+
+    def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
+        """Nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Nothing."""
+
+
+class PlainDisplay(SilentDisplay):
+    """A line on stderr whenever a study finishes, and some every few seconds in between."""
+
+    def __init__(self) -> None:
+        self._finished: set[int] = set()
+        self._shown = time.perf_counter()
+
+    def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
+        """Print a line for each newly finished study; after a quiet while one for each in training, and one for all."""
+        for study in studies:
+            if study.run.is_finished and study.run.study.batch_size not in self._finished:
+                self._finished.add(study.run.study.batch_size)
+                self._print(study)
+        if time.perf_counter() - self._shown > PLAIN_SECONDS:
+            for study in studies:
+                if study.run.running or study.run.pack_size is None:
+                    self._print(study)
+            left = time_left(studies, num_workers)
+            self.say(f"{len(self._finished)} of {len(studies)} studies finished, {left} left")
+
+    def _print(self, study: StudyProgress) -> None:
+        self.say(f"batch size {study.run.study.batch_size:>6}: {describe(study)}")
+
+    def say(self, sentence: str) -> None:
+        """Print it."""
+        print(sentence, file=sys.stderr, flush=True)
+        self._shown = time.perf_counter()
+
+
+class LiveDisplay(SilentDisplay):
+    """A table on stderr that is redrawn in place."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, refresh_per_second=4)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *details: Any) -> None:
+        self._live.__exit__(*details)
+
+    def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
+        """Redraw the table."""
+        self._live.update(_table(studies, num_workers))
+
+    def say(self, sentence: str) -> None:
+        """Print it above the table."""
+        self._console.print(sentence)
+
+
+class NotebookDisplay(SilentDisplay):
+    """A table below the cell, redrawn in place."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._table, self._sentences = "", list[str]()
+        self._shown = float("-inf")
+
+    def __exit__(self, *details: Any) -> None:
+        self._draw()
+
+    def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
+        """Redraw the table, if it is a while since that was done."""
+        self._table = _html(studies, num_workers)
+        if time.perf_counter() - self._shown > CELL_SECONDS:
+            self._draw()
+
+    def say(self, sentence: str) -> None:
+        """Write it below the table."""
+        self._sentences.append(f"<p>{html.escape(sentence)}</p>")
+        self._draw()
+
+    def _draw(self) -> None:
+        from IPython.display import HTML, display
+
+        page = HTML("".join([self._table, *self._sentences]))
+        if self._handle is None:
+            self._handle = display(page, display_id=True)
+        else:
+            self._handle.update(page)
+        self._shown = time.perf_counter()
+
+
+def make_display() -> Display:
+    """Return the live table on a terminal, plain lines elsewhere: what the command line shows."""
+    return LiveDisplay() if sys.stderr.isatty() else PlainDisplay()
+
+
+def default_display() -> Display:
+    """Return a table in a notebook and nothing elsewhere: what a call from Python shows."""
+    return NotebookDisplay() if _in_notebook() else SilentDisplay()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+def describe(study: StudyProgress) -> str:
+    """Return where a study stands, in a line."""
+    best = "goal not met" if study.best_steps is None else f"best {study.best_steps:,} steps"
+    if study.run.is_finished:
+        return f"finished, {best}, {spell_seconds(study.run.record.wall_seconds or 0)} of one core"
+    if study.run.pack_size is None:
+        return "measuring how many trials to train together"
+    value = "" if study.best_value is None else f", {study.run.study.goal.metric} {study.best_value:.4g}"
+    return f"{study.num_done}/{study.run.study.trials} trials, step {study.step or 0:,}{value}, {best}"
+
+
+def _cells(study: StudyProgress) -> list[str]:
+    """Return the row of a study under COLUMNS."""
+    left, is_finished = study.seconds_left(), study.run.is_finished
+    return [
+        f"{study.run.study.batch_size:,}",
+        "all" if is_finished else f"{study.num_done}/{study.run.study.trials}",
+        "" if is_finished or study.step is None else f"{study.step:,}",
+        "" if study.best_value is None else f"{study.best_value:.4g}",
+        "" if study.best_steps is None else f"{study.best_steps:,}",
+        "" if left is None else "finished" if is_finished else spell_seconds(left),
+    ]
+
+
+def _table(studies: Sequence[StudyProgress], num_workers: int) -> Table:
+    from rich.table import Table
+
+    table = Table(caption=f"time left: {time_left(studies, num_workers)}")
+    for column in COLUMNS:
+        table.add_column(column, justify="right")
+    for study in studies:
+        table.add_row(*_cells(study))
+    return table
+
+
+def _html(studies: Sequence[StudyProgress], num_workers: int) -> str:
+    head = "".join(f"<th>{column}</th>" for column in COLUMNS)
+    rows = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(study)) + "</tr>" for study in studies]
+    caption = f"<caption>time left: {html.escape(time_left(studies, num_workers))}</caption>"
+    return f"<table>{caption}<tr>{head}</tr>{''.join(rows)}</table>"

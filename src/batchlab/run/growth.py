@@ -1,0 +1,134 @@
+"""Opening a study to fill it: a new one, one that was interrupted, or a finished one that grows.
+
+A study grows by replay: the race is run again from the outcomes that are there, as if it had been begun at the new
+size. Trials that have not trained far enough for it train on, the others are not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+
+from batchlab.core.confirmation import replicate_id
+from batchlab.core.measurement import Measurements
+from batchlab.core.study import Study
+from batchlab.core.trial import Status, Trial
+from batchlab.errors import LabError
+from batchlab.run.part import Part
+from batchlab.search.race import Outcome
+from batchlab.search.samplers import draw_points
+from batchlab.store.study_folder import StudyFolder, StudyRecord
+
+BEFORE = "before"
+"""The part, or parts, that hold what a study knew before it grew."""
+
+
+def open_study(study: Study, home: StudyFolder) -> StudyFolder:
+    """Return the folder in which a study is to be filled, with its record: its own, or `growing` where it grows."""
+    home.settle()
+    if not home.has_record:
+        home.save_record(StudyRecord(study=study, points=tuple(draw_points(study))))
+        return home
+    if home.record().state == "running":
+        return _renewed(home, study)
+    if _searched(home).searches_as(study):
+        return _renewed(home, study)
+    if not home.growing.has_record:
+        _begin_growing(home)
+    return _renewed(home.growing, study)
+
+
+def _searched(folder: StudyFolder) -> Study:
+    study = folder.record().study
+    assert study is not None, "an imported sweep is never run"
+    return study
+
+
+def _renewed(folder: StudyFolder, study: Study) -> StudyFolder:
+    """Write what is asked now into the record, with as many points as that needs; those there are stay as they are."""
+    record = folder.record()
+    if record.study == study:
+        return folder
+    points = tuple(draw_points(study))
+    if points[: len(record.points)] != record.points:
+        raise LabError(
+            f"The points of {folder.folder} cannot be continued: drawn again, they come out differently. "
+            "Give the sweep a new name or another --lab."
+        )
+    folder.save_record(record.model_copy(update={"study": study, "points": points}))
+    return folder
+
+
+def _begin_growing(home: StudyFolder) -> None:
+    """Copy what the study knows to where it grows; its record comes last, so that a kill begins this anew."""
+    record, growing = home.record(), home.growing
+    shutil.rmtree(growing.folder, ignore_errors=True)
+    growing.make_room()
+    for index, part in enumerate(known_parts(home)):
+        growing.save_part(f"{BEFORE}-{index}", part.measurements, part.record())
+    confirmed = confirmed_part(home)
+    if confirmed is not None:
+        growing.confirming.make_room()
+        growing.confirming.save_part(BEFORE, confirmed.measurements, confirmed.record())
+    if home.state_path("").parent.exists():
+        shutil.copytree(home.state_path("").parent, growing.state_path("").parent)
+    growing.save_record(StudyRecord(study=record.study, points=record.points, pack_size=record.pack_size))
+
+
+def known_parts(folder: StudyFolder) -> Iterator[Part]:
+    """Yield what a finished study knows of its trials, and of those that it keeps aside, as parts."""
+    record, trials, rows = folder.record(), folder.trials(), folder.result().measurements
+    assert record.study is not None and record.end_step is not None
+    grid = np.fromiter(record.study.evaluation.steps(2 * record.study.max_steps + 1), dtype=np.int64)
+    rows = rows.where(np.isin(rows.step, grid))  # the row at the end of a budget may lie off the grid
+
+    def place(trial: Trial) -> str:
+        return json.dumps(trial.environment, sort_keys=True)
+
+    groups = [list(group) for _, group in groupby(sorted(trials, key=place), key=place)]
+    for index, group in enumerate(groups):
+        trained = record.trained_steps or 0 if index == 0 else 0
+        outcomes = tuple(_outcome(record.study, trial, rows) for trial in sorted(group, key=lambda t: t.trial_id))
+        ids = [trial.trial_id for trial in group]
+        seconds = sum(trial.wall_seconds or 0.0 for trial in group)
+        part = rows.where(np.isin(rows.trial_id, ids))
+        yield Part(part, outcomes, trained, seconds, group[0].environment)
+    aside = folder.aside()
+    if aside is not None:
+        yield Part.read(*aside)
+
+
+def complete_outcomes(folder: StudyFolder) -> list[Outcome]:
+    """Return the outcomes of the complete trials of a finished search."""
+    study, result = _searched(folder), folder.result()
+    return [_outcome(study, trial, result.measurements) for trial in result.first_complete()]
+
+
+def _outcome(study: Study, trial: Trial, rows: Measurements) -> Outcome:
+    """Return what is known of a stored trial: as far as its rows go, and whether it diverged there."""
+    curve = rows.curve(trial.trial_id)
+    met = curve.steps[study.goal.is_met(curve.metrics[study.goal.metric])] if len(curve.steps) else curve.steps
+    goal_step = int(met[0]) if len(met) else None
+    last_row = int(curve.steps[-1]) if len(curve.steps) else 0
+    if trial.status is not Status.INFEASIBLE or trial.diverged_step is None:
+        return Outcome(trial.trial_id, last_row, goal_step)
+    # Its curve may have been cut, at the end of the race, before the step at which it diverged.
+    is_whole = study.evaluation.first_step_from(last_row + 1) >= trial.diverged_step
+    return Outcome(trial.trial_id, trial.diverged_step if is_whole else last_row, goal_step, trial.diverged_step)
+
+
+def confirmed_part(folder: StudyFolder) -> Part | None:
+    """Return the replicates of a confirmed study as a part, by their numbers."""
+    confirmation = folder.confirmation()
+    if confirmation is None or not confirmation.replicates:
+        return None
+    outcomes = tuple(
+        Outcome(replicate_id(each.trial_id, each.replicate), each.last_step, each.goal_step, each.diverged_step)
+        for each in confirmation.replicates
+    )
+    seconds = sum(each.wall_seconds or 0.0 for each in confirmation.replicates)
+    return Part(folder.replicates(), outcomes, sum(each.last_step for each in outcomes), seconds, {})

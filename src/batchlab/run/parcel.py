@@ -1,0 +1,80 @@
+"""What is handed to a worker process at its start and opened there, so that what fails on the way can be told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from multiprocessing.reduction import DupFd, ForkingPickler
+from typing import Any
+
+from batchlab.engine.base import Trainer
+from batchlab.errors import TrainerError
+
+Content = tuple[Trainer, Mapping[int, Any]]
+
+
+class Parcel:
+    """A trainer and the shared ends of races on their way to a worker that is being started.
+
+    They travel together because they may lie in the same piece of shared memory, which can be handed over once. The
+    start of the process seals the parcel; its content is sent through a pipe once the process listens, because one
+    that dies at its start would leave us writing for ever.
+    """
+
+    def __init__(self, content: Content | None = None) -> None:
+        self._content, self._sealed = content, b""
+
+    def take_sealed(self) -> bytes:
+        """Return the content as it was sealed when the last process started."""
+        sealed, self._sealed = self._sealed, b""
+        return sealed
+
+    def receive(self, sealed: bytes) -> None:
+        """In the worker: take what was sent."""
+        self._sealed = sealed
+
+    @cached_property
+    def content(self) -> Content:
+        """The trainer and the ends, made anew in the worker; TrainerError says where that fails."""
+        try:
+            content: Content = ForkingPickler.loads(self._sealed)
+        except Exception as error:
+            raise TrainerError(
+                f"A worker process cannot make the trainer ({_told(error)}): define its class in a module file that "
+                "workers can import, not in a notebook cell or at a prompt, and import it from there."
+            ) from None
+        return content
+
+    def __reduce__(self) -> tuple[type[Parcel], tuple[()]]:
+        try:
+            self._sealed = bytes(ForkingPickler.dumps(self._content))
+        except Exception as error:
+            raise TrainerError(
+                f"The trainer cannot be sent to worker processes ({_told(error)}): define its class at the top of a "
+                "module, not inside a function, and keep lambdas, open files and locks out of it."
+            ) from None
+        return Parcel, ()
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+class Descriptor:
+    """An open file of this process that one which is being started inherits."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def become(self, number: int) -> None:
+        """Take the place of another open file."""
+        os.dup2(self._number, number)
+        os.close(self._number)
+
+    def __reduce__(self) -> tuple[Callable[[Any], Descriptor], tuple[Any]]:
+        return _inherited, (DupFd(self._number),)
+
+
+def _inherited(handle: Any) -> Descriptor:
+    return Descriptor(handle.detach())

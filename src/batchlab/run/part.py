@@ -1,0 +1,70 @@
+"""A finished pack: its curves, what became of its trials, and where it was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from batchlab.core.measurement import Measurements
+from batchlab.search.race import Outcome
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a pack left behind, as it is kept in one file of the study's folder."""
+
+    measurements: Measurements
+    outcomes: tuple[Outcome, ...]
+    trained_steps: int
+    """Updates computed for all its trials."""
+
+    wall_seconds: float
+    environment: dict[str, Any]
+
+    @classmethod
+    def read(cls, measurements: Measurements, record: dict[str, Any]) -> Self:
+        """Return the part of a table and the record that travels with it."""
+        outcomes = tuple(Outcome(**each) for each in record["outcomes"])
+        trained = record.get("trained_steps", sum(outcome.last_step for outcome in outcomes))
+        return cls(measurements, outcomes, trained, record["wall_seconds"], record["environment"])
+
+    def record(self) -> dict[str, Any]:
+        """Return what is kept beside the table."""
+        return {
+            "outcomes": [asdict(outcome) for outcome in self.outcomes],
+            "trained_steps": self.trained_steps,
+            "wall_seconds": self.wall_seconds,
+            "environment": self.environment,
+        }
+
+    def only(self, trial_ids: Collection[int]) -> Part:
+        """Return the part as if only these of its trials had been in it."""
+        return Part(
+            self.measurements.where(np.isin(self.measurements.trial_id, list(trial_ids))),
+            tuple(outcome for outcome in self.outcomes if outcome.trial_id in trial_ids),
+            self.trained_steps,
+            self.wall_seconds,
+            self.environment,
+        )
+
+    def seconds_of(self, outcome: Outcome) -> float:
+        """Return a trial's share of the time of its pack, by the steps it trained."""
+        steps = max(1, sum(each.last_step for each in self.outcomes))
+        return self.wall_seconds * outcome.last_step / steps
+
+
+def farthest(parts: Sequence[Part]) -> dict[int, tuple[Outcome, Part]]:
+    """Return the outcome of every trial and the part it comes from; of one trained twice, the run that went farther.
+
+    A longer run repeats the shorter one and goes on.
+    """
+    found: dict[int, tuple[Outcome, Part]] = {}
+    for part in parts:
+        for outcome in part.outcomes:
+            known = found.get(outcome.trial_id)
+            if known is None or outcome.last_step > known[0].last_step:
+                found[outcome.trial_id] = outcome, part
+    return found

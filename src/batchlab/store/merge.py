@@ -1,0 +1,222 @@
+"""Labs of one sweep that were filled on several machines, joined: other batch sizes, or other points of one study.
+
+Everything is read and compared before anything is written. The same trial may be in two labs where both have the same
+rows of it; different rows are refused, for one of them is not what its spec says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from batchlab.core.measurement import Curve, Measurements
+from batchlab.core.sweep import Sweep, differences
+from batchlab.errors import LabError
+from batchlab.files import make_folder, sync_files, temporary_folder, write_json
+from batchlab.store.lab import Lab
+from batchlab.store.study_folder import StudyFolder
+
+
+@dataclass(frozen=True)
+class MergedSweep:
+    """What a merge did to one sweep."""
+
+    name: str
+    copied: tuple[int, ...]
+    """Batch sizes whose study came whole from another lab."""
+
+    joined: tuple[int, ...]
+    """Batch sizes whose unfinished studies were joined: `run` closes their race."""
+
+
+def merge_labs(sources: Sequence[Path], into: Path) -> list[MergedSweep]:
+    """Join the sweeps of other labs into one; nothing is written where any of them does not fit."""
+    target, labs = Lab.create(into), [Lab.open(source) for source in sources]
+    for lab in labs:
+        if lab.folder.resolve() == into.resolve():
+            raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
+    with ExitStack() as locks:
+        for lab in (target, *labs):
+            if lab is target or os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
+                locks.enter_context(lab.locked())
+        plans = [_Plan(lab, target, name) for lab in labs for name in lab.sweep_names()]
+        for plan in plans:
+            plan.check()
+        _check_each_other(plans)
+        return _joined([plan.carry_out() for plan in plans])
+
+
+class _Plan:
+    """One sweep of one lab, on its way into another."""
+
+    def __init__(self, lab: Lab, target: Lab, name: str) -> None:
+        self.lab, self.target, self.name = lab, target, name
+        self.sweep = lab.sweep(name)
+
+    @property
+    def is_new(self) -> bool:
+        return self.name not in self.target.sweep_names()
+
+    def check(self) -> None:
+        """Raise LabError where the sweep is another one, or has trials with other rows."""
+        if self.is_new:
+            return
+        there = self.target.sweep(self.name)
+        if self.sweep.spec is None or there.spec is None:
+            raise LabError(
+                f'Sweep "{self.name}" of lab {self.lab.folder} is in {self.target.folder} already, and was imported. '
+                "Only sweeps that were run can be joined; import it into a lab of its own."
+            )
+        check_same_sweep(self.sweep.spec, there.spec, self.lab.folder, self.target.folder)
+        for batch_size in self.sweep.batch_sizes:
+            check_same_trials(self._source(batch_size), self._place(batch_size))
+
+    def carry_out(self) -> MergedSweep:
+        """Copy what is not there; join what is there in part."""
+        if self.sweep.spec is None:
+            self._copy_folder(self.lab.folder / "sweeps" / self.name, self.target.folder / "sweeps" / self.name)
+            return MergedSweep(self.name, self.sweep.batch_sizes, ())
+        copied, joined = [], []
+        for batch_size in self.sweep.batch_sizes:
+            source, place = self._source(batch_size), self._place(batch_size)
+            if not source.has_record or (place.has_record and place.record().state == "finished"):
+                continue
+            if source.record().state == "finished" or not place.has_record:
+                self._copy_folder(source.folder, place.folder)
+                copied.append(batch_size)
+            else:
+                _join_parts(source, place, self.lab.folder)
+                joined.append(batch_size)
+        self._write_spec()
+        return MergedSweep(self.name, tuple(copied), tuple(joined))
+
+    def _source(self, batch_size: int) -> StudyFolder:
+        return self.lab.study_folder(self.name, batch_size)
+
+    def _place(self, batch_size: int) -> StudyFolder:
+        return self.target.study_folder(self.name, batch_size)
+
+    def _write_spec(self) -> None:
+        """Store the spec, with the batch sizes of both labs."""
+        assert self.sweep.spec is not None
+        there = None if self.is_new else self.target.sweep(self.name).spec
+        path = self.target.folder / "sweeps" / self.name / "sweep.json"
+        make_folder(path.parent)
+        write_json(path, (_union(there, self.sweep.spec) if there else self.sweep.spec).plain())
+
+    def _copy_folder(self, source: Path, place: Path) -> None:
+        """Copy a folder whole: it is there once all of it is, and takes the place of an unfinished one."""
+        for path in source.rglob("*"):
+            if path.is_symlink():
+                raise LabError(f"{path} is a link, which no lab holds. Remove it, then merge again.")
+        make_folder(place.parent)
+        with temporary_folder(place) as temporary:
+            shutil.copytree(source, temporary, dirs_exist_ok=True)
+            sync_files([folder for folder in (temporary, *temporary.rglob("*")) if folder.is_dir()])
+            shutil.rmtree(place, ignore_errors=True)
+            temporary.rename(place)
+
+
+def _union(one: Sweep, other: Sweep) -> Sweep:
+    sizes = tuple(sorted({*one.search.batch_sizes, *other.search.batch_sizes}))
+    at = {**(one.at or {}), **(other.at or {})} or None
+    return one.model_copy(update={"search": one.search.model_copy(update={"batch_sizes": sizes}), "at": at})
+
+
+def check_same_sweep(one: Sweep, other: Sweep, place: Path, other_place: Path) -> None:
+    """Raise LabError where two specs differ in more than their batch sizes."""
+    union = _union(other, one)
+    changes = differences(_union(one, other).plain(), union.plain())
+    if changes:
+        raise LabError(
+            f'Sweep "{one.name}" is not the same in lab {place} and in {other_place}: {"; ".join(changes)}. '
+            "Only labs of one sweep can be merged."
+        )
+
+
+def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
+    """Raise LabError where two folders of one study have other points, or other rows of the same trial."""
+    if not (one.has_record and other.has_record):
+        return
+    here, there = one.record(), other.record()
+    shared = min(len(here.points), len(there.points))
+    if here.points[:shared] != there.points[:shared]:
+        raise LabError(f"{one.folder} and {other.folder} have other points. Only labs of one sweep can be merged.")
+    tables = [_tables(one), _tables(other)]
+    for trial_id in sorted(set(tables[0]) & set(tables[1])):
+        if not _agree(tables[0][trial_id], tables[1][trial_id]):
+            raise LabError(
+                f"Trial {trial_id} has other rows in {one.folder} than in {other.folder}: they were computed "
+                "differently. Train it again in one of them, or merge them into different labs."
+            )
+
+
+def _tables(folder: StudyFolder) -> dict[int, Curve]:
+    """Return the longest curve of every trial that a study has, finished or not."""
+    if folder.record().state == "finished":
+        tables = [folder.result().measurements]
+    else:
+        tables = [measurements for measurements, _ in folder.parts().values()]
+    curves: dict[int, Curve] = {}
+    for table in tables:
+        for trial_id in np.unique(table.trial_id).tolist():
+            curve = table.curve(trial_id)
+            if trial_id not in curves or len(curve.steps) > len(curves[trial_id].steps):
+                curves[trial_id] = curve
+    return curves
+
+
+def _agree(one: Curve, other: Curve) -> bool:
+    """Return whether two curves are equal at all steps to which both have trained."""
+    end = min(int(one.steps[-1]), int(other.steps[-1]))
+    tables = [_until(curve, end) for curve in (one, other)]
+    return bool(
+        np.array_equal(tables[0].step, tables[1].step)
+        and tables[0].metrics.keys() == tables[1].metrics.keys()
+        and all(
+            np.array_equal(values, tables[1].metrics[name], equal_nan=True)
+            for name, values in tables[0].metrics.items()
+        )
+    )
+
+
+def _until(curve: Curve, end: int) -> Measurements:
+    table = Measurements.of([curve])
+    return table.where(table.step <= end)
+
+
+def _join_parts(source: StudyFolder, place: StudyFolder, lab: Path) -> None:
+    """Copy the finished packs of one unfinished study to another; a name that is taken gets the lab's beside it."""
+    for name, (measurements, record) in source.parts().items():
+        taken = (place.folder / "parts" / f"{name}.parquet").exists()
+        place.save_part(f"{name}.{lab.name}" if taken else name, measurements, record)
+
+
+def _check_each_other(plans: Sequence[_Plan]) -> None:
+    """Check the labs that are merged against each other, as each was against the one that they go into."""
+    for index, plan in enumerate(plans):
+        for other in plans[:index]:
+            if other.name != plan.name or plan.sweep.spec is None or other.sweep.spec is None:
+                continue
+            check_same_sweep(plan.sweep.spec, other.sweep.spec, plan.lab.folder, other.lab.folder)
+            for batch_size in set(plan.sweep.batch_sizes) & set(other.sweep.batch_sizes):
+                check_same_trials(plan._source(batch_size), other._source(batch_size))
+
+
+def _joined(merged: Sequence[MergedSweep]) -> list[MergedSweep]:
+    """Return one entry for each sweep, whatever number of labs it came from."""
+    names = dict.fromkeys(each.name for each in merged)
+    return [
+        MergedSweep(
+            name,
+            tuple(sorted({size for each in merged if each.name == name for size in each.copied})),
+            tuple(sorted({size for each in merged if each.name == name for size in each.joined})),
+        )
+        for name in names
+    ]

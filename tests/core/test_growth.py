@@ -1,0 +1,56 @@
+"""What of a sweep may become more, and what must stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchlab.core.growth import continued, not_grown
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"sweep.trials": 8},
+        {"sweep.batch_sizes": [4, 8, 16]},
+        {"sweep.race_factor": 2.0},
+        {"sweep.max_steps": 200},
+        {"sweep.protocol": "full"},
+        {"sweep.confirm": {"seeds": 6, "points": 3}},
+        {"sweep.max_attempts": 40},
+        {"engine.keep_states": True},
+        {"sweep.batch_sizes": [8, 16], "at": {"16": {"max_steps": 10}}},
+        {"at": {"8": {"max_steps": 150}}},
+    ],
+)
+def test_more_is_growth_and_less_is_not(make_scripted, changes):
+    small, large = make_scripted(), make_scripted(changes)
+
+    assert not_grown(small, large) == []
+    assert bool(not_grown(large, small)) == bool(changes) or "engine.keep_states" in changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"seed": 1}, "seed: 0 -> 1"),
+        ({"sweep.goal": "val/loss < 0.4"}, "sweep.goal: ['val/loss < 0.5'] -> ['val/loss < 0.4']"),
+        ({"sweep.batch_sizes": [16]}, "sweep.batch_sizes: [8] -> [16]"),
+        ({"sweep.evaluate": {"every": 5}}, "sweep.evaluate.every: 10 -> 5"),
+        ({"search_space.learning_rate": {"min": 0.1, "max": 2.0}}, "search_space.learning_rate.max: 1.0 -> 2.0"),
+        ({"at": {"8": {"max_steps": 50}}}, "at batch size 8: max_steps: 100 -> 50"),
+        ({"at": {"8": {"evaluate": {"every": 5}}}}, "at batch size 8: evaluation.every: 10 -> 5"),
+    ],
+)
+def test_anything_else_is_no_growth(make_scripted, changes, line):
+    assert not_grown(make_scripted(), make_scripted(changes)) == [line]
+
+
+def test_what_a_spec_leaves_open_is_as_it_was(make_scripted):
+    stored = make_scripted({"sweep.sampler_version": 1, "sweep.confirm": {"seeds": 8}})
+
+    again = continued(make_scripted(), stored).search
+    assert (again.sampler_version, again.confirm.seeds) == (1, 8)
+
+    other = continued(make_scripted({"sweep.sampler_version": 2}), stored).search
+    assert other.sampler_version == 2

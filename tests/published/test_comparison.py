@@ -1,0 +1,58 @@
+"""Figure 1 gives the simple CNN 2,300 steps at batch size 32 and 66,910 at 1; Figure 3 the FC net 0.091 at 32."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchlab.core.goal import Goal
+from batchlab.published.comparison import compare_published
+
+CNN, CNN_GOAL = "mnist/simple_cnn_base/nesterov_momentum", Goal.read("val/classification_error < 0.01")
+FC, FC_GOAL = "mnist/fc_256_256_256/sgd", Goal.read("val/classification_error < 0.03")
+
+
+def test_published_steps_stand_as_they_are():
+    found = compare_published(CNN, CNN_GOAL, {32: 1150, 1: 133820, 3: 7})
+
+    assert {1: 2.0, 32: 0.5} == found.ratios
+    assert (2300, 66910, None) == (found.steps[32], found.steps[1], found.anchor)
+    assert "published (read off Figure 1)" == found.label
+
+
+def test_a_relative_curve_is_set_equal_where_it_is_1():
+    found = compare_published(FC, FC_GOAL, {2: 2002, 32: 364, 4: 1})
+
+    assert 2 == found.anchor
+    assert pytest.approx(182) == found.steps[32]
+    assert pytest.approx({32: 2.0, 4: 1 / 1267}) == found.ratios
+    assert "published (read off Figure 3, equal at batch size 2)" == found.label
+
+
+def test_without_that_batch_size_it_is_set_equal_at_the_smallest_that_both_have():
+    found = compare_published(FC, FC_GOAL, {3: 50, 32: 910, 64: 463.2})
+
+    assert 32 == found.anchor
+    assert pytest.approx({64: 1.0}) == found.ratios
+
+
+def test_the_sentence_tells_range_source_and_confidence():
+    assert (
+        "Steps are 0.50 to 2.00 times the published ones at the 2 batch sizes that can be compared "
+        "(Figure 1, read off the picture with high confidence)."
+    ) == compare_published(CNN, CNN_GOAL, {32: 1150, 1: 133820}).sentence
+    assert (
+        "Steps are 2.00 times the published ones at the one batch size that can be compared "
+        "(Figure 3, read off the picture with low confidence, both taken as equal at batch size 2)."
+    ) == compare_published(FC, FC_GOAL, {2: 2002, 32: 364}).sentence
+
+
+def test_batch_sizes_that_were_not_published_are_not_compared():
+    found = compare_published(CNN, CNN_GOAL, {3: 10})
+
+    assert {} == found.ratios
+    assert "No batch size can be compared with the published curve (Figure 1)." == found.sentence
+
+
+def test_what_cannot_be_compared_is_none():
+    assert compare_published(FC, FC_GOAL, {3: 10}) is None
+    assert compare_published(CNN, FC_GOAL, {32: 10}) is None

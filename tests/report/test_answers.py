@@ -1,0 +1,85 @@
+"""A stored lab and its answers."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+
+from batchlab.core.goal import Goal
+from batchlab.errors import InputError, LabError
+from batchlab.report.answers import findings, shortfalls, summarise_results, summarise_sweep
+from batchlab.run.runner import run_sweep
+from batchlab.store.lab import Lab
+
+
+@pytest.fixture
+def lab(tmp_path, make_nqm):
+    run_sweep(make_nqm({"sweep.max_steps": 60}), tmp_path / "lab", num_workers=1)
+    return Lab.open(tmp_path / "lab")
+
+
+def test_the_one_sweep_of_a_lab_is_summarised_for_its_own_goal(lab):
+    results, summary = summarise_sweep(lab)
+
+    assert results.sweep.name == "nqm"
+    assert str(summary.goal) == "val/risk <= 0.1"
+    assert [row.batch_size for row in summary.rows] == [1, 16, 256]
+
+
+def test_another_goal_is_answered_from_the_same_curves(lab):
+    _, summary = summarise_sweep(lab, goal=Goal.read("val/risk <= 0.2"))
+
+    assert str(summary.goal) == "val/risk <= 0.2"
+
+
+def test_what_is_not_finished_and_too_few_trials_are_told(lab):
+    (lab.folder / "sweeps" / "nqm" / "16" / "study.json").unlink()
+    results, summary = summarise_sweep(lab, trials=99)
+
+    assert shortfalls(results, summary, 99) == [
+        "not finished yet: batch size 16 of sweep nqm; `batchlab run` goes on",
+        "fewer than 99 complete trials at batch size 1, 256; those that there are were used",
+    ]
+
+
+def test_nothing_is_missing_from_a_whole_sweep(lab):
+    assert [] == shortfalls(*summarise_sweep(lab))
+
+
+def test_a_sweep_of_which_nothing_can_be_read_is_an_error(lab):
+    for batch_size in (1, 16, 256):
+        (lab.folder / "sweeps" / "nqm" / str(batch_size) / "study.json").write_text("")
+
+    with pytest.raises(LabError, match="study.json"):
+        summarise_sweep(lab)
+
+
+def test_a_sweep_without_a_goal_asks_for_one(lab):
+    results = lab.results(lab.find())
+    without = dataclasses.replace(results, sweep=dataclasses.replace(results.sweep, goal=None))
+
+    with pytest.raises(InputError, match="No goal is known for nqm/quadratic/sgd; give one"):
+        summarise_results(without)
+
+
+def test_findings_hold_the_spec_the_cost_and_the_machine(lab):
+    found = findings(lab, lab.results(lab.find()))
+
+    assert found.spec["name"] == "nqm"
+    assert found.protocol["protocol"] == "race"
+    assert found.protocol["full_steps"] == 3 * 12 * 60
+    assert 0 < found.protocol["trained_steps"] <= found.protocol["full_steps"]
+    assert found.environment
+
+
+def test_an_imported_sweep_tells_its_source(lab):
+    folder = lab.folder / "sweeps" / "nqm"
+    record = '{"name": "nqm", "workload": "nqm/quadratic/sgd", "batch_sizes": [1], "goal": "val/risk <= 0.1", '
+    (folder / "import.json").write_text(record + '"source": {"archive": "theirs.tar"}}')
+    (folder / "sweep.json").unlink()
+    shutil.rmtree(folder / "16")
+    found = findings(lab, lab.results(lab.find()))
+
+    assert (found.spec, found.protocol) == ({}, {"archive": "theirs.tar"})

@@ -1,0 +1,125 @@
+"""What a person sees while a sweep runs: plain lines, and a table in a notebook."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from batchlab.run import displays
+from batchlab.run.displays import NotebookDisplay, PlainDisplay, SilentDisplay, default_display, make_display
+from batchlab.run.pack import Hooks, train_pack
+from batchlab.run.progress import StudyProgress
+from batchlab.run.runner import run_sweep
+from batchlab.run.standing import Standing
+from batchlab.run.study_run import StudyRun
+from batchlab.store.study_folder import StudyFolder
+
+
+@pytest.fixture
+def progress(make_scripted, tmp_path):
+    """Four trials of up to 100 steps, in packs of two."""
+    run = StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8"))
+    run.choose_pack_size(2)
+    return StudyProgress(run)
+
+
+def finish(progress, trainer):
+    """Train all packs of a study here."""
+    while task := progress.run.take_task():
+        name, pack = task
+        result = train_pack(trainer, pack, Hooks(lambda: 2**62, lambda end: None, lambda standing: None, lambda: False))
+        progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
+
+
+def test_a_plain_line_is_printed_once_for_a_finished_study(progress, scripted, capsys):
+    display = PlainDisplay()
+    display.show([progress], 1)
+    assert capsys.readouterr().err == ""
+    finish(progress, scripted())
+
+    display.show([progress], 1)
+    display.show([progress], 1)
+    captured = capsys.readouterr()
+
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("batch size      8: finished")
+    assert captured.out == ""
+
+
+def test_after_a_quiet_while_each_study_in_training_tells_its_step_and_best_value(progress, capsys, monkeypatch):
+    display = PlainDisplay()
+    monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
+    name, _ = progress.run.take_task()
+    progress.start(name, 2)
+    progress.advance(name, Standing(30, 2, None, 0.71234))
+    progress.seconds_per_trial_step = 0.01
+
+    display.show([progress], 1)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "batch size      8: 0/4 trials, step 30, val/loss 0.7123, goal not met",
+        "0 of 1 studies finished, at most 3 s left",
+    ]
+
+
+def test_a_study_whose_pack_size_is_measured_says_so(make_scripted, tmp_path, capsys, monkeypatch):
+    progress = StudyProgress(StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8")))
+    monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
+
+    PlainDisplay().show([progress], 1)
+
+    assert capsys.readouterr().err.startswith("batch size      8: measuring how many trials to train together\n")
+
+
+def test_elsewhere_than_on_a_terminal_lines_are_plain(capsys):
+    assert isinstance(make_display(), PlainDisplay)
+
+
+def test_a_call_from_python_shows_nothing_but_in_a_notebook(monkeypatch):
+    assert type(default_display()) is SilentDisplay
+    prompt = ModuleType("IPython")
+    prompt.get_ipython = lambda: SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "IPython", prompt)
+    assert type(default_display()) is SilentDisplay
+
+
+@pytest.fixture
+def cell(monkeypatch):
+    """A notebook: what was displayed, and each page that took its place."""
+    pages = []
+
+    def display(page, display_id):
+        assert display_id
+        pages.append(page)
+        return SimpleNamespace(update=pages.append)
+
+    package, module = ModuleType("IPython"), ModuleType("IPython.display")
+    package.get_ipython = lambda: SimpleNamespace(kernel=object())
+    module.HTML, module.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    return pages
+
+
+def test_in_a_notebook_a_table_below_the_cell_is_redrawn(progress, cell, monkeypatch):
+    monkeypatch.setattr(displays, "CELL_SECONDS", -1.0)
+    progress.start("1-0", 2)
+    with default_display() as display:
+        display.show([progress], 1)
+        progress.advance("1-0", Standing(30, 2, 30, 0.4))
+        display.show([progress], 1)
+        display.say("Stopping: <soon>")
+
+    assert isinstance(display, NotebookDisplay)
+    assert "<td>8</td><td>0/4</td><td>0</td><td></td>" in cell[0]
+    assert "<td>8</td><td>0/4</td><td>30</td><td>0.4</td><td>30</td>" in cell[1]
+    assert cell[-1].endswith("<p>Stopping: &lt;soon&gt;</p>")
+
+
+def test_a_run_in_a_notebook_ends_with_the_finished_table(make_nqm, tmp_path, cell):
+    run_sweep(make_nqm({"sweep.batch_sizes": [16]}), tmp_path / "lab", num_workers=1)
+
+    assert "<td>16</td><td>all</td>" in cell[-1]
+    assert "<td>finished</td>" in cell[-1]

@@ -1,0 +1,145 @@
+"""A study that grows is the study that would have been, had it been begun at that size."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from batchlab.errors import LabError
+from batchlab.run.study_run import StudyRun
+from batchlab.store.study_folder import StudyFolder
+
+
+def fates(chance, points):
+    """Return for each of some points where it meets the goal and where it diverges, each for half of them."""
+    goal_at = {i: chance.randint(0, 100) for i in range(points) if chance.random() < 0.5}
+    diverges_at = {i: chance.randint(1, 130) for i in range(points) if chance.random() < 0.5}
+    return goal_at, diverges_at
+
+
+def settings(chance, least=None):
+    """Return a search; with `least`, one that is at least as large in everything."""
+    least = least or {"trials": 1, "max_attempts": 1, "race_factor": 1.0, "max_steps": 45, "protocol": "race"}
+    trials = least["trials"] + chance.randint(0, 4)
+    protocol = "full" if least["protocol"] == "full" or chance.random() < 0.15 else "race"
+    return {
+        "trials": trials,
+        "max_attempts": max(trials, least["max_attempts"]) + chance.randint(0, 5),
+        "race_factor": chance.choice([factor for factor in (1.0, 1.2, 1.5, 2.0) if factor >= least["race_factor"]]),
+        "max_steps": least["max_steps"] + chance.choice([0, 0, 5, 30]),
+        "protocol": protocol,
+    }
+
+
+@pytest.mark.parametrize("keep_states", [False, True])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_grown_study_equals_one_begun_at_that_size(
+    make_scripted, scripted, tmp_path, fill, outcome_of, seed, keep_states
+):
+    """Random fates and sizes, grown twice, thrown away between packs: the same trials, statuses, rounds and rows."""
+    chance = random.Random(seed)
+    sizes = [settings(chance)]
+    sizes += [settings(chance, sizes[0])]
+    sizes += [settings(chance, sizes[1])]
+    trainer = scripted(*fates(chance, 40))
+    pack_size = chance.randint(1, 4)
+    studies = [make_scripted({f"sweep.{name}": value for name, value in size.items()}).study(8) for size in sizes]
+
+    for study in studies:
+        fill(study, tmp_path / "8", trainer, pack_size, chance, restarts=0.3, keep_states=keep_states)
+        fill(study, tmp_path / "fresh", trainer, pack_size)
+
+        assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+        for path in (tmp_path / "fresh").iterdir():
+            path.unlink()
+
+
+def test_an_unfinished_study_grows_in_its_place(make_scripted, scripted, tmp_path, fill, outcome_of):
+    trainer, folder = scripted({1: 40, 6: 20}, {0: 30}), StudyFolder(tmp_path / "8")
+    small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
+    StudyRun(small, folder).choose_pack_size(2)
+
+    fill(large, tmp_path / "8", trainer, pack_size=2)
+    fill(large, tmp_path / "fresh", trainer, pack_size=2)
+
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+
+
+def test_the_old_result_answers_until_the_new_one_is_complete(make_scripted, scripted, tmp_path, fill, outcome_of):
+    trainer, folder = scripted({1: 40, 6: 20}), StudyFolder(tmp_path / "8")
+    small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
+    fill(small, tmp_path / "8", trainer, pack_size=2)
+    before = outcome_of(tmp_path / "8")
+
+    run = StudyRun(large, folder)
+    run.open_round()
+
+    assert not run.is_finished
+    assert outcome_of(tmp_path / "8") == before
+
+    fill(large, tmp_path / "8", trainer, pack_size=2)
+
+    assert outcome_of(tmp_path / "8") != before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["8", "cache"] or not (tmp_path / "growing").exists()
+
+
+@pytest.mark.parametrize("moment", ["first", "second", "third"])
+def test_a_kill_while_studies_are_exchanged_ends_well(
+    make_scripted, scripted, tmp_path, fill, outcome_of, monkeypatch, moment
+):
+    trainer, folder = scripted({1: 40, 6: 20}), StudyFolder(tmp_path / "8")
+    small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
+    fill(small, tmp_path / "8", trainer, pack_size=2)
+    before = outcome_of(tmp_path / "8")
+
+    class Killed(BaseException):
+        pass
+
+    def exchange(self):
+        self.replaced.folder.parent.mkdir(exist_ok=True)
+        if moment != "first":
+            self.folder.rename(self.replaced.folder)
+        if moment == "third":
+            self.growing.folder.rename(self.folder)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StudyFolder, "exchange", exchange)
+        with pytest.raises(Killed):
+            fill(large, tmp_path / "8", trainer, pack_size=2)
+    seen = outcome_of(folder.readable.folder)
+    fill(large, tmp_path / "8", trainer, pack_size=2)
+    fill(large, tmp_path / "fresh", trainer, pack_size=2)
+
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+    assert seen == (outcome_of(tmp_path / "8") if moment == "third" else before)
+    assert not (tmp_path / "growing").exists() and not (tmp_path / "replaced").exists()
+
+
+def test_points_that_come_out_differently_are_refused(make_scripted, scripted, tmp_path, fill):
+    small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
+    fill(small, tmp_path / "8", scripted({1: 40}), pack_size=2)
+    folder = StudyFolder(tmp_path / "8")
+    record = folder.record()
+    folder.save_record(record.model_copy(update={"points": record.points[::-1]}))
+
+    with pytest.raises(LabError, match="cannot be continued"):
+        StudyRun(large, folder)
+
+
+def test_trials_that_no_longer_count_are_kept_aside_and_taken_up_again(
+    make_scripted, scripted, tmp_path, fill, outcome_of
+):
+    """Two trials that diverge at 50 are replaced, until trial 2 shows that the race need not go that far."""
+    trainer, folder = scripted({2: 10}, {0: 50, 1: 50, 3: 15}), StudyFolder(tmp_path / "8")
+    tried, aside = [], []
+    for trials in (2, 3, 5):
+        fill(make_scripted({"sweep.trials": trials}).study(8), tmp_path / "8", trainer, pack_size=2)
+        tried.append([trial.trial_id for trial in folder.trials()])
+        aside.append([] if folder.aside() is None else sorted({int(i) for i in folder.aside()[0].trial_id}))
+    fill(make_scripted({"sweep.trials": 5}).study(8), tmp_path / "fresh", trainer, pack_size=2)
+
+    assert tried == [[0, 1, 2, 3, 4], [0, 1, 2], [0, 1, 2, 3, 4, 5]]
+    assert aside == [[], [3, 4], []]
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")

@@ -1,0 +1,133 @@
+"""A sweep whose points, or batch sizes, are trained on several machines, and joined: the same as on one."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+
+from batchlab.errors import LabError
+from batchlab.run.runner import run_sweep
+from batchlab.run.study_run import StudyRun
+from batchlab.store.lab import Lab
+from batchlab.store.merge import merge_labs
+
+
+@pytest.fixture
+def make_lab(tmp_path):
+    """Return a function that admits a sweep to a lab of this name and fills its one study."""
+
+    def make(name, sweep, trainer, fill, **options):
+        lab = Lab.create(tmp_path / name)
+        lab.admit(sweep)
+        fill(sweep.study(8), tmp_path / name / "sweeps" / "scripted" / "8", trainer, pack_size=2, **options)
+        return tmp_path / name
+
+    return make
+
+
+def study_path(lab):
+    return lab / "sweeps" / "scripted" / "8"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_points_of_two_labs_make_the_race_of_one(make_scripted, scripted, tmp_path, fill, outcome_of, make_lab, seed):
+    chance = random.Random(seed)
+    goal_at = {i: chance.randint(0, 100) for i in range(20) if chance.random() < 0.5}
+    diverges_at = {i: chance.randint(1, 130) for i in range(20) if chance.random() < 0.4}
+    sweep, trainer = make_scripted({"sweep.trials": 8, "sweep.max_attempts": 20}), scripted(goal_at, diverges_at)
+    cut = chance.randint(1, 7)
+    one = make_lab("one", sweep, trainer, fill, only=range(cut))
+    other = make_lab("other", sweep, trainer, fill, only=range(cut, 8 + chance.randint(0, 6)))
+
+    merge_labs([one, other], tmp_path / "both")
+    fill(sweep.study(8), study_path(tmp_path / "both"), trainer, pack_size=2)
+    alone = make_lab("alone", sweep, trainer, fill)
+
+    assert outcome_of(study_path(tmp_path / "both")) == outcome_of(study_path(alone))
+
+
+def test_only_leaves_a_study_unfinished_and_replaces_nobody(make_scripted, scripted, tmp_path, fill, make_lab):
+    sweep = make_scripted({"sweep.trials": 8})
+    lab = make_lab("lab", sweep, scripted({}, {2: 30, 3: 30}), fill, only=range(2, 6))
+
+    run = StudyRun(sweep.study(8), Lab.open(lab).study_folder("scripted", 8))
+
+    assert not run.is_finished
+    assert sorted(run.outcomes) == [2, 3, 4, 5]
+
+
+def test_a_merge_of_a_lab_in_use_is_refused(make_scripted, scripted, tmp_path, fill, make_lab):
+    lab = make_lab("lab", make_scripted(), scripted({0: 20}), fill)
+
+    with Lab.open(lab).locked(), pytest.raises(LabError, match="in use"):
+        merge_labs([lab], tmp_path / "both")
+
+
+def test_a_lab_is_not_merged_into_itself(make_scripted, scripted, fill, make_lab):
+    lab = make_lab("lab", make_scripted(), scripted({0: 20}), fill)
+
+    with pytest.raises(LabError, match="into itself"):
+        merge_labs([lab], lab)
+
+
+def test_the_same_trial_with_other_rows_is_refused_and_nothing_is_written(
+    make_scripted, scripted, tmp_path, fill, make_lab
+):
+    sweep = make_scripted({"sweep.trials": 8})
+    one = make_lab("one", sweep, scripted({0: 20}), fill, only=range(4))
+    other = make_lab("other", sweep, scripted({0: 30}), fill, only=range(4))
+
+    with pytest.raises(LabError, match="Trial 0 has other rows"):
+        merge_labs([one, other], tmp_path / "both")
+
+    assert Lab.open(tmp_path / "both").sweep_names() == []
+
+
+def test_labs_of_different_specs_are_refused(make_scripted, scripted, tmp_path, fill, make_lab):
+    one = make_lab("one", make_scripted(), scripted({0: 20}), fill)
+    other = make_lab("other", make_scripted({"sweep.max_steps": 90}), scripted({0: 20}), fill)
+
+    with pytest.raises(LabError, match=r"sweep.max_steps: (90 -> 100|100 -> 90)"):
+        merge_labs([one, other], tmp_path / "both")
+
+
+def test_other_batch_sizes_are_copied(make_nqm, tmp_path):
+    run_sweep(make_nqm({"sweep.batch_sizes": [1, 16]}), tmp_path / "one", num_workers=1)
+    run_sweep(make_nqm({"sweep.batch_sizes": [256]}), tmp_path / "other", num_workers=1)
+
+    (merged,) = merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+    summary = run_sweep(make_nqm(), tmp_path / "both", num_workers=1)
+    alone = run_sweep(make_nqm(), tmp_path / "alone", num_workers=1)
+
+    assert merged.copied == (1, 16, 256)
+    assert [row.steps for row in summary.rows] == [row.steps for row in alone.rows]
+
+
+def test_a_merge_repeated_changes_nothing(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+    merge_labs([tmp_path / "one"], tmp_path / "both")
+    before = {path: path.read_bytes() for path in (tmp_path / "both" / "sweeps").rglob("*") if path.is_file()}
+
+    (merged,) = merge_labs([tmp_path / "one"], tmp_path / "both")
+
+    assert (merged.copied, merged.joined) == ((), ())
+    assert before == {path: path.read_bytes() for path in (tmp_path / "both" / "sweeps").rglob("*") if path.is_file()}
+
+
+def test_links_in_a_lab_are_refused(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+    (tmp_path / "one" / "sweeps" / "nqm" / "16" / "aside.parquet").symlink_to("/etc/passwd")
+
+    with pytest.raises(LabError, match="is a link"):
+        merge_labs([tmp_path / "one"], tmp_path / "both")
+
+
+def test_a_damaged_lab_is_named(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+    shutil.copytree(tmp_path / "one", tmp_path / "other")
+    (tmp_path / "other" / "sweeps" / "nqm" / "16" / "measurements.parquet").write_bytes(b"no table")
+
+    with pytest.raises(LabError, match="measurements.parquet is corrupt"):
+        merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")

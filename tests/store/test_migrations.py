@@ -1,0 +1,106 @@
+"""Labs of older formats: read as they are, brought to this format by the next writer, and then gone on with."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batchlab.analysis.summary import summarise
+from batchlab.core.sweep import Sweep
+from batchlab.errors import SpecError
+from batchlab.run.runner import run_sweep
+from batchlab.store.lab import Lab
+from batchlab.store.migrations import FORMAT, MIGRATIONS
+
+LABS = Path(__file__).parent / "labs"
+
+
+@pytest.fixture
+def old_lab(tmp_path):
+    """Return a function that copies the kept sample of a format."""
+
+    def copy(number):
+        shutil.copytree(LABS / f"format-{number}", tmp_path / "lab")
+        return tmp_path / "lab"
+
+    return copy
+
+
+def spec_of(lab, name):
+    """Return a stored spec as its file would be written today: without the sampler's version."""
+    data = json.loads((lab / "sweeps" / name / "sweep.json").read_text())
+    data["sweep"].pop("sampler_version", None)
+    return Sweep.parse(data, "spec.toml")
+
+
+def test_there_is_a_sample_of_every_format_and_a_step_to_each():
+    assert sorted(MIGRATIONS) == list(range(2, FORMAT + 1))
+    assert {path.name for path in LABS.iterdir()} == {f"format-{number}" for number in range(1, FORMAT + 1)}
+
+
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_a_lab_of_any_format_answers_without_being_changed(old_lab, number):
+    lab = old_lab(number)
+    before = {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+    store = Lab.open(lab)
+    summary = summarise(store.results(store.sweep("finished")).results, store.sweep("finished").goal)
+
+    assert [row.steps for row in summary.rows] == [27, 12]
+    assert store.sweep("finished").spec.search.sampler_version == 1
+    assert before == {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+
+def test_the_next_writer_brings_a_lab_to_this_format_and_once_more_changes_nothing(old_lab):
+    lab = old_lab(1)
+    with Lab.open(lab).locked():
+        pass
+    once = {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+    with Lab.open(lab).locked():
+        pass
+
+    assert json.loads((lab / "lab.json").read_text()) == {"format": FORMAT}
+    assert json.loads((lab / "sweeps" / "finished" / "sweep.json").read_text())["sweep"]["sampler_version"] == 1
+    checkpoints = lab / "sweeps" / "unfinished" / "32" / "checkpoints"
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["trials-2-3.npz", "trials-4-5.npz"]
+    assert once == {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+
+def test_an_unfinished_study_of_an_older_lab_goes_on_from_its_checkpoints(old_lab, tmp_path):
+    lab = old_lab(1)
+    spec = spec_of(lab, "unfinished")
+    alone = spec.model_copy(update={"search": spec.search.model_copy(update={"sampler_version": 1})})
+
+    run_sweep(spec, lab, num_workers=1)
+    run_sweep(alone, tmp_path / "alone", num_workers=1)
+
+    went_on, fresh = (Lab.open(path).study_folder("unfinished", 32).result() for path in (lab, tmp_path / "alone"))
+    assert [trial.trial_id for trial in went_on.trials] == [trial.trial_id for trial in fresh.trials]
+    assert went_on.measurements.step.tolist() == fresh.measurements.step.tolist()
+    for name, values in fresh.measurements.metrics.items():
+        np.testing.assert_allclose(went_on.measurements.metrics[name], values, rtol=0.05, atol=0.01)
+
+
+def test_a_finished_study_of_an_older_lab_grows_by_the_old_rule_of_its_sampler(old_lab):
+    lab = old_lab(1)
+    spec = spec_of(lab, "finished")
+    points = Lab.open(lab).study_folder("finished", 16).record().points
+
+    run_sweep(spec.model_copy(update={"search": spec.search.model_copy(update={"trials": 6})}), lab, num_workers=1)
+
+    record = Lab.open(lab).study_folder("finished", 16).record()
+    assert record.points[: len(points)] == points
+    assert record.counts["COMPLETE"] == 6
+
+
+def test_another_version_of_the_sampler_is_refused(old_lab):
+    lab = old_lab(1)
+    spec = spec_of(lab, "finished")
+    changed = Sweep.parse({**spec.plain(), "sweep": {**spec.plain()["sweep"], "sampler_version": 2}}, "spec.toml")
+
+    with pytest.raises(SpecError, match="sweep.sampler_version: 1 -> 2"):
+        run_sweep(changed, lab, num_workers=1)
