@@ -53,12 +53,12 @@ def test_ends_beyond_the_axis_do_not_show():
     assert [(style.GREEN, 1, 64)] == parts(spans)
 
 
-@pytest.mark.parametrize("low", [1, 16])
-def test_thin_data_have_one_part_without_a_colour(low):
-    spans = regime_spans(make_regimes(RegimeEnd(25, 20, 30), RegimeEnd(400, 350, 500), is_thin=True), low, 64)
+@pytest.mark.parametrize("ends", [(None, None, None), (25, 0.5, 300)])
+def test_where_nothing_is_known_there_is_one_part_without_a_colour(ends):
+    spans = regime_spans(make_regimes(RegimeEnd(*ends), RegimeEnd(400, None, None), is_thin=True), 1, 64)
 
-    assert [("none", low, 64)] == parts(spans)
-    assert (("regimes are not known from these data",),) == tuple(span.labels for span in spans)
+    assert [("none", 1, 64)] == parts(spans)
+    assert [("regimes are not known from these data", "regimes not known")] == [span.labels for span in spans]
 
 
 def test_without_regimes_there_is_no_part():

@@ -19,20 +19,25 @@ _NAMES: dict[Regime, str] = {
 
 
 def regime_spans(regimes: Regimes | None, low: float, high: float) -> tuple[Span, ...]:
-    """Return the parts of the axis from `low` to `high`; one without a colour where data allow no firm sentence."""
+    """Return the parts of the axis from `low` to `high`; one without a colour where no regime is known."""
     if regimes is None:
         return ()
-    if regimes.is_thin:
-        return (Span(("regimes are not known from these data",), "none", low, high),)
     ends = [regimes.perfect_up_to, regimes.maximal_from]
     known = {bound for end in ends for bound in (end.low, end.value, end.high) if bound and low < bound < high}
     edges = sorted({low, high, *known})
     parts = [(regimes.regime_of(math.sqrt(left * right)), left, right) for left, right in pairwise(edges)]
+    if all(regime is None for regime, _, _ in parts):
+        return (unknown_span(low, high),)
     spans = []
     for regime, run in groupby(parts, key=lambda part: part[0]):
         same = list(run)
         spans.append(_span(regimes, regime, same[0][1], same[-1][2]))
     return tuple(spans)
+
+
+def unknown_span(low: float, high: float) -> Span:
+    """Return the whole axis as one part of which no regime is known."""
+    return Span(("regimes are not known from these data", "regimes not known"), "none", low, high)
 
 
 def _span(regimes: Regimes, regime: Regime | None, left: float, right: float) -> Span:

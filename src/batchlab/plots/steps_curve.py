@@ -9,12 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from batchlab.analysis import Regime, StepsToResult, WorkloadSummary
+from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.text import listed
 from batchlab.plots.answers import answer_label, critical_label, fit_label
 from batchlab.plots.draw import draw_sheet
-from batchlab.plots.panel import AxisValue, Panel, Point, Series
-from batchlab.plots.regime_spans import regime_spans
+from batchlab.plots.panel import AxisValue, Panel, Point, Series, Span
+from batchlab.plots.regime_spans import regime_spans, unknown_span
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import (
     measured_steps,
@@ -111,7 +112,7 @@ def _panel(summary: WorkloadSummary, beside: PublishedComparison | None) -> Pane
         series=series,
         notes=_notes(summary),
         legend=None,
-        spans=regime_spans(summary.regimes, x_axis.low, x_axis.high),
+        spans=_spans(summary, x_axis.low, x_axis.high),
         axis_values=_critical(summary),
     )
 
@@ -166,6 +167,17 @@ def _critical(summary: WorkloadSummary) -> tuple[AxisValue, ...]:
     return (AxisValue(critical_label(fit), value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
 
 
+def _has_few_trials(summary: WorkloadSummary) -> bool:
+    """Return whether the trials are too few for a firm word on regimes."""
+    return not summary.protocol.is_closed_form and min(row.num_trials for row in summary.rows) < MIN_TRIALS
+
+
+def _spans(summary: WorkloadSummary, low: float, high: float) -> tuple[Span, ...]:
+    if summary.regimes and _has_few_trials(summary):
+        return (unknown_span(low, high),)
+    return regime_spans(summary.regimes, low, high)
+
+
 def _notes(summary: WorkloadSummary) -> tuple[str, ...]:
     at_once = [row.batch_size for row in summary.rows if row.start_met]
     return (f"met before the first update at batch size {listed(at_once)}",) if at_once else ()
@@ -200,7 +212,7 @@ def _point(summary: WorkloadSummary, i: int, perfect: float | None, beside: Publ
         efficiency=efficiency.value if efficiency else None,
         efficiency_low=efficiency.low if efficiency else None,
         efficiency_high=efficiency.high if efficiency else None,
-        regime=None if regimes is None or regimes.is_thin else regimes.regime_of(row.batch_size),
+        regime=None if regimes is None or _has_few_trials(summary) else regimes.regime_of(row.batch_size),
         perfect_steps=perfect if row.is_reached else None,
         fitted_steps=fit.s_min + fit.e_min / row.batch_size if fit else None,
         published_steps=_published(row, beside),

@@ -6,7 +6,6 @@ import pytest
 
 from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status
-from batchlab.errors import InputError
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.paper import PAPER_FIGURES, paper_data
 
@@ -126,11 +125,14 @@ def test_missing_batch_sizes_and_short_training_say_so(lab):
     assert len(draw_sheet(paper_data(9, part)).axes) == 12
 
 
-def test_the_outcomes_of_a_race_are_refused(lab):
+def test_the_outcomes_of_a_race_are_refused_beyond_its_end(lab):
     def raced(workload):
-        return [replace(study, protocol=Protocol(kind="race", race_factor=1.5)) for study in lab[workload]]
+        protocol = Protocol(kind="race", race_factor=1.5)
+        return [replace(study, protocol=protocol, end_step=30_000) for study in lab[workload]]
 
-    with pytest.raises(
-        InputError, match=rf'the outcome of each point cannot be told of a race: train {BASE} with .*"full"'
-    ):
-        paper_data(9, raced)
+    panels = paper_data(9, raced).panels
+
+    assert () == panels[0].series  # a budget of 236,726 steps
+    assert panels[0].notes[0].startswith("What became of every point is not known of a race that ended at step 30,000")
+    assert panels[6].series  # of 25,000
+    assert () == panels[6].notes

@@ -12,7 +12,7 @@ from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
 from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.lines import MAIN_LINES, Line, Results, check_not_raced, studies_of
+from batchlab.plots.paper.lines import MAIN_LINES, Line, Results, studies_of
 from batchlab.plots.scales import linear_axis, log_axis
 from batchlab.plots.steps import BATCH_SIZE, perfect_series, steps_axes, steps_series
 
@@ -29,12 +29,9 @@ class _SmoothingPanel:
         """The workloads and metrics it is made of."""
         return [(self.line.workload, self.line.goal.metric)]
 
-    def _groups(self, results: Results, of_race: str | None) -> tuple[dict[Line, list[StudyResult]], tuple[str, ...]]:
-        """Return the groups and notes; `of_race` is what cannot be told of a raced lab, or None."""
+    def _groups(self, results: Results) -> tuple[dict[Line, list[StudyResult]], tuple[str, ...]]:
         try:
             studies = studies_of(results, *self.needs[0])
-            if of_race:
-                check_not_raced(studies, of_race)
         except InputError as error:
             return {}, (str(error),)
         return _split(studies, self.line, self.values)
@@ -46,8 +43,12 @@ class BestBySmoothingPanel(_SmoothingPanel):
 
     def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
-        groups, notes = self._groups(results, "the best value at any step")
-        series = [_best_series(line, studies) for line, studies in groups.items()]
+        groups, notes = self._groups(results)
+        series: list[Series] = []
+        try:
+            series = [_best_series(line, studies) for line, studies in groups.items()]
+        except InputError as error:
+            notes = (str(error),)
         points = [point for one in series for point in one.points]
         return Panel(
             name=name,
@@ -69,7 +70,7 @@ class StepsBySmoothingPanel(_SmoothingPanel):
 
     def data(self, name: str, results: Results, published: bool) -> Panel:
         """Return what the panel shows of a lab; nothing of it was published as numbers."""
-        groups, notes = self._groups(results, None)
+        groups, notes = self._groups(results)
         series = [
             steps_series(line.label, line.workload, line.goal, [steps_to_result(study, line.goal) for study in studies])
             for line, studies in groups.items()

@@ -12,7 +12,7 @@ from batchlab.core.trial import Trial
 from batchlab.errors import InputError
 from batchlab.plots.panel import Axis, Kind, Panel, Point, Series
 from batchlab.plots.paper.figure import PaperFigure
-from batchlab.plots.paper.lines import Line, Results, check_not_raced, studies_of, transformer
+from batchlab.plots.paper.lines import Line, Results, studies_of, transformer
 from batchlab.plots.scales import holds_most, log_axis
 from batchlab.published.sizes import LM1B_SENTENCES
 
@@ -45,7 +45,6 @@ class PointsPanel:
         series: tuple[Series, ...] = ()
         try:
             study = _study(results, self.line, self.batch_size)
-            check_not_raced([study], "the outcome of each point")
             series = _series(self, classify_points(study, self.line.goal, self.max_steps))
             notes = _notes(study, self.max_steps)
         except InputError as error:

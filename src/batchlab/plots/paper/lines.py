@@ -97,12 +97,6 @@ def studies_of(results: Results, workload: str, metric: str) -> list[StudyResult
     return sorted(measured, key=lambda study: study.batch_size)
 
 
-def check_not_raced(studies: Sequence[StudyResult], what: str) -> None:
-    """Raise InputError, fit for a panel, where a race ended the trials that `what` asks about."""
-    if any(study.protocol.kind == "race" for study in studies):
-        raise InputError(f'{what} cannot be told of a race: train {studies[0].workload} with protocol = "full"')
-
-
 class LatestResults:
     """Results that remember the workload asked for last, and no other: a workload may fill much of the memory."""
 
