@@ -112,6 +112,14 @@ def test_the_help_names_every_figure():
     assert PAPER_ALL in NAME_HELP
 
 
+def test_the_page_of_commands_names_every_figure():
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    section = page.split("## batchlab figure")[1].split("\n## ")[0]
+
+    assert all(f"`{name}`" in section for name in FIGURES if FIGURES[name].needs != "lab")
+    assert "`paper-1` to `paper-11`, `paper-all`" in section
+
+
 def test_a_figure_of_the_paper_is_refused_where_the_lab_has_no_workload_of_it(refused, small_lab):
     assert "Figure 7 of the paper needs a workload that this lab does not have" in refused("figure", "paper-7")
     assert "Figure 1 of the paper needs a workload" in refused("figure", "paper-all")
