@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from batchlab.analysis.text import count
+from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
 
@@ -20,14 +21,21 @@ def is_cut_short(result: StudyResult) -> bool:
     >>> is_cut_short(example_study())
     False
     """
-    protocol = result.protocol
-    return protocol.kind == "race" and (protocol.max_steps is None or result.end_step < protocol.max_steps)
+    return ends_early(result.protocol, result.end_step)
+
+
+def ends_early(protocol: Protocol, end_step: int) -> bool:
+    """Return whether training to `end_step` was ended by a race, not by the budget.
+
+    >>> ends_early(Protocol(kind="race", max_steps=400), 300), ends_early(Protocol(kind="full", max_steps=400), 300)
+    (True, False)
+    """
+    return protocol.kind == "race" and (protocol.max_steps is None or end_step < protocol.max_steps)
 
 
 def check_full(result: StudyResult, question: str) -> None:
     """Raise InputError where the race ended too early for `question`; the message says what would answer it.
 
-    >>> from batchlab.core.protocol import Protocol
     >>> from batchlab.analysis import example_study
     >>> raced = replace(example_study(), protocol=Protocol(kind="race", race_factor=1.5, max_steps=20_000))
     >>> check_full(raced, "The best value")

@@ -17,7 +17,7 @@ import numpy as np
 
 from batchlab.analysis.advice import advise
 from batchlab.analysis.critical_batch import CriticalBatchFit
-from batchlab.analysis.curve_choice import is_hyperbolic
+from batchlab.analysis.curve_choice import MIN_NOISE, is_hyperbolic
 from batchlab.analysis.hyperbola import Hyperbola
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.regime_end import RegimeEnd
@@ -159,9 +159,9 @@ def _ranges(curve: ShapeCurve, fit: CriticalBatchFit, noise: float) -> ShapeRang
     freedom, residuals = curve.degrees_of_freedom, curve.residuals
     if freedom < MIN_FREEDOM:
         freedom, residuals = len(fit.residuals) - 2, np.array(fit.residuals)
-    variance = max(float(residuals @ residuals) / freedom, noise**2)
+    variance = max(float(residuals @ residuals) / freedom, noise**2, MIN_NOISE**2)
     allowance = float(stdtrit(freedom, 0.975)) ** 2 * variance
-    return ShapeRanges(curve.log_sizes, curve.log_curve + curve.residuals, allowance)
+    return ShapeRanges(curve, allowance)
 
 
 def _known_noise(rows: Sequence[StepsToResult]) -> float:

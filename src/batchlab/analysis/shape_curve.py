@@ -57,6 +57,11 @@ class ShapeCurve:
         """What the bends and the height leave of the data."""
         return len(self.log_sizes) - 1 - self.num_bends
 
+    @property
+    def log_steps(self) -> np.ndarray:
+        """What was fitted."""
+        return np.asarray(self.log_curve + self.residuals)
+
     def efficiency(self) -> np.ndarray:
         """Return the share of the examples of use at each batch size, relative to the smallest."""
         examples = self.log_sizes + self.log_curve
@@ -91,63 +96,78 @@ def fit_shape(batch_sizes: np.ndarray, steps: np.ndarray) -> ShapeCurve:
 class ShapeRanges:
     """What the curve may be, given the noise: 95 % ranges by asking for one more equation."""
 
-    log_sizes: np.ndarray  # [num_batch_sizes]
-    log_steps: np.ndarray  # [num_batch_sizes]
+    curve: ShapeCurve
     allowance: float
     """By how much the sum of squares may rise."""
 
     def end_of_perfect(self) -> Interval:
         """Return the range of the batch size at which efficiency falls to 0.8; open where that was not seen."""
-        first = self.log_sizes[0]
-        return self._range(first + _FALL, self.log_sizes[-1], lambda x: (self._row(x), _FALL - (x - first)))
+        first, last = self._ends
+        value = self.curve.end_of_perfect()
+        return self._range(first + _FALL, last, value, lambda x: (self._row(x), _FALL - (x - first)))
 
     def start_of_maximal(self) -> Interval:
         """Return the range of the batch size from which on steps exceed the fewest by 25 % at the most."""
-        first, last = self.log_sizes[0], self.log_sizes[-1]
-        return self._range(first, last - _RISE, lambda x: (self._row(x) - self._row(last), _RISE))
+        first, last = self._ends
+        value = self.curve.start_of_maximal()
+        return self._range(first, last - _RISE, value, lambda x: (self._row(x) - self._row(last), _RISE))
 
     def efficiency(self, batch_size: float) -> Interval:
         """Return the range of the efficiency at a batch size, relative to the smallest."""
         x = math.log(batch_size)
-        span = x - self.log_sizes[0]
+        span = x - self._ends[0]
         if span == 0:
             return Interval(1.0, 1.0)
-        found = self._range(-span, 0.0, lambda log_share: (self._row(x), -span - log_share), places=13)
+        value = float(np.exp(np.interp(x, self.curve.log_sizes, np.log(self.curve.efficiency()))))
+        found = self._range(-span, 0.0, value, lambda log_share: (self._row(x), -span - log_share), places=13)
         return Interval(found.low or math.exp(-span), found.high or 1.0)
 
     def _row(self, x: float) -> np.ndarray:
         """Return the coefficients of the p_j in log S at `x`, less a."""
-        return np.asarray(self.log_sizes[0] - np.minimum(x, self._bends))
+        return np.asarray(self._ends[0] - np.minimum(x, self._bends))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return float(self.curve.log_sizes[0]), float(self.curve.log_sizes[-1])
 
     @cached_property
     def _bends(self) -> np.ndarray:
         shares = np.arange(1, _BENDS + 1) / _BENDS
-        return (self.log_sizes[:-1, None] + np.diff(self.log_sizes)[:, None] * shares).ravel()
+        places = self.curve.log_sizes
+        return np.asarray(places[:-1, None] + np.diff(places)[:, None] * shares).ravel()
 
     def _rise(self, equation: Equation) -> float:
         """Return by how much the squares rise under an equation; infinite where no curve obeys it."""
-        bends, residuals = _solve(self.log_sizes, self.log_steps, self._bends, equation)
+        bends, residuals = _solve(self.curve.log_sizes, self.curve.log_steps, self._bends, equation)
         if abs(float(equation[0] @ bends) - equation[1]) > 1e-3:
             return math.inf
         return float(residuals @ residuals) - self._least
 
     @cached_property
     def _least(self) -> float:
-        _, residuals = _solve(self.log_sizes, self.log_steps, self._bends)
+        _, residuals = _solve(self.curve.log_sizes, self.curve.log_steps, self._bends)
         return float(residuals @ residuals)
 
-    def _range(self, first: float, last: float, equation: Callable[[float], Equation], places: int = 33) -> Interval:
+    def _range(
+        self,
+        first: float,
+        last: float,
+        value: float | None,
+        equation: Callable[[float], Equation],
+        places: int = 33,
+    ) -> Interval:
         """Return the ends, as powers of e, of what is allowed in [first, last]; None where the first or last itself is.
 
-        `places` are tried first; the range is wider than their distance, or it is found about the best of them.
+        The `value` read off the curve is among the places that are tried first.
         """
-        tried = np.linspace(first, last, places)
+        inside = [] if value is None else [min(max(math.log(value), first), last)]
+        tried = np.sort([*np.linspace(first, last, places), *inside])
         rises = np.array([self._rise(equation(x)) for x in tried])
         allowed = np.flatnonzero(rises <= max(self.allowance, float(rises.min())) + _ROUNDING)
         lowest, highest = int(allowed[0]), int(allowed[-1])
 
         def edge(inside: int, outside: int) -> float | None:
-            if not 0 <= outside < places:
+            if not 0 <= outside < len(tried):
                 return None
             return math.exp(_bisect(lambda x: self._is_allowed(equation(x)), tried[inside], tried[outside]))
 

@@ -16,6 +16,7 @@ import numpy as np
 from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps
+from batchlab.analysis.full_protocol import ends_early
 from batchlab.analysis.headline import Estimate, Headline
 from batchlab.analysis.measured import check_measured
 from batchlab.analysis.stuck import count_stuck
@@ -87,8 +88,7 @@ class StepsToResult:
         """What ended training where the goal was not met; None where it was."""
         if self.is_reached:
             return None
-        is_short = self.protocol.max_steps is None or self.end_step < self.protocol.max_steps
-        return "race" if self.protocol.kind == "race" and is_short else "budget"
+        return "race" if ends_early(self.protocol, self.end_step) else "budget"
 
     def estimate(self, headline: Headline) -> Estimate:
         """Return the named answer of this batch size."""
