@@ -89,3 +89,7 @@ def test_the_answer_belongs_to_all_trials_it_was_chosen_from(study):
 
     assert steps_to_result(result, GOAL).confirmed.steps == 10
     assert steps_to_result(result, GOAL, num_trials=1).confirmed is None
+
+
+def test_a_goal_that_nobody_met_has_no_confirmed_answer(study):
+    assert confirmed_steps(study({}), GOAL) is None

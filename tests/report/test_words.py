@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from batchlab.analysis import BestOf, Interval
-from batchlab.analysis.regimes import RegimeEnd
+from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.core.protocol import Protocol
 from batchlab.report import words
 
@@ -205,10 +205,22 @@ def test_an_open_range_makes_no_claim(make_summary):
 
 
 def test_thin_data_tell_what_would_tell(make_summary):
-    summary = with_regimes(make_summary(), (26, 24, 69), (417, 392, 1104), is_thin=True, advice="Run 6 trials.")
+    """The first end is known to a factor of 2.9, the second to one of 5: more than two octaves."""
+    summary = with_regimes(make_summary(), (26, 24, 69), (417, 392, 1960), is_thin=True, advice="Run 99 trials.")
 
-    assert words.regimes(summary) == ["Run 6 trials."]
-    assert words.answer(summary).endswith("Run 6 trials.")
+    assert words.regimes(summary) == [
+        "Scaling is perfect (efficiency of 80 % or more) up to batch size 26 (range 24 to 69).",
+        "Run 99 trials.",
+    ]
+    assert words.answer(summary).endswith("(range 24 to 69). Run 99 trials.")
+
+
+def test_few_trials_make_no_firm_sentence(make_summary):
+    summary = with_regimes(
+        make_summary(num_trials=5), (26, 24, 69), (417, 392, 400), is_thin=True, advice="Run 6 or more."
+    )
+
+    assert words.regimes(summary) == ["Run 6 or more."]
 
 
 def test_exact_ends_need_no_range(make_summary):

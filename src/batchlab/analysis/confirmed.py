@@ -62,7 +62,7 @@ def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
     """
     made = result.confirmation
     trials = {trial.trial_id: trial for trial in result.trials}
-    if made is None or made.goal != goal or not trials.keys() >= set(made.trial_ids):
+    if made is None or made.goal != goal or not made.trial_ids or not trials.keys() >= set(made.trial_ids):
         return None
     steps = {trial_id: _replicate_steps(made, trial_id) for trial_id in made.trial_ids}
     winner = min(made.trial_ids, key=lambda trial_id: _median(steps[trial_id]))  # of equals the first

@@ -237,17 +237,25 @@ def _start_met(rows: tuple[StepsToResult, ...], goal: Goal) -> str | None:
 
 
 def _unreached(rows: tuple[StepsToResult, ...]) -> list[str]:
-    raced = [row.batch_size for row in rows if row.ended_by == "race"]
-    spent = [row.batch_size for row in rows if row.ended_by == "budget"]
+    raced = [row for row in rows if row.ended_by == "race"]
+    spent = [row for row in rows if row.ended_by == "budget"]
     found = []
     if raced:
         found.append(
-            f"At batch size {listed(raced)} the goal was not met before the race for an easier one ended: "
-            'protocol = "full" would train on.'
+            f"{_not_reached(raced)} before the race, which was for another goal, ended at step "
+            f'{_end_steps(raced)}: protocol = "full" would train on.'
         )
     if spent:
-        found.append(f"At batch size {listed(spent)} the goal was not met within the budget.")
+        found.append(f"{_not_reached(spent)} within the budget of {_end_steps(spent)} steps.")
     return found
+
+
+def _not_reached(rows: Sequence[StepsToResult]) -> str:
+    return f"At batch size {listed(row.batch_size for row in rows)} the goal was not reached"
+
+
+def _end_steps(rows: Sequence[StepsToResult]) -> str:
+    return listed(dict.fromkeys(row.end_step for row in rows))
 
 
 def _stuck(rows: tuple[StepsToResult, ...]) -> str | None:

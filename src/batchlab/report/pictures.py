@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from batchlab.plots import Sheet, draw_sheet, svg_text
+from batchlab.plots import draw_sheet, svg_text
 from batchlab.plots.panel import Panel
+from batchlab.plots.sheet import Sheet
 from batchlab.report.blocks import Picture
 from batchlab.report.inline_svg import inline_svg
 

@@ -14,6 +14,8 @@ from batchlab.published.comparison import PublishedComparison, compare_published
 from batchlab.report.blocks import Table
 from batchlab.report.text_table import text_table
 
+_NOT_KNOWN = "not known"
+
 
 @dataclass(frozen=True)
 class _Column:
@@ -28,7 +30,7 @@ class _Column:
 
     @property
     def is_needed(self) -> bool:
-        return self.is_kept or any(cell not in ("", "0") for cell in self.cells)
+        return self.is_kept or any(cell not in ("", "0", _NOT_KNOWN) for cell in self.cells)
 
 
 def steps_table(summary: WorkloadSummary, published: PublishedComparison | None = None) -> Table:
@@ -96,7 +98,7 @@ def _regime_columns(summary: WorkloadSummary) -> list[_Column]:
     if regimes is None:
         return []
     is_exact = summary.protocol.is_closed_form
-    names = [regimes.regime_of(row.batch_size) or "not known" if row.is_reached else "" for row in summary.rows]
+    names = [regimes.regime_of(row.batch_size) or _NOT_KNOWN if row.is_reached else "" for row in summary.rows]
     return [
         _Column("Efficiency %", [format_efficiency(each, is_exact) for each in regimes.efficiencies]),
         _Column("Regime", names, is_number=False),
@@ -200,7 +202,7 @@ def format_efficiency(efficiency: Efficiency | None, is_exact: bool = False) -> 
         return value
     if low and high:
         return f"{value} ({low} to {high})"
-    return f"> {low}" if low else f"< {high}" if high else "not known"
+    return f"> {low}" if low else f"< {high}" if high else _NOT_KNOWN
 
 
 def _per_cent(share: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
+from batchlab.analysis.advice import MAX_OCTAVES
 from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.interval import Interval
 from batchlab.analysis.regime_end import RegimeEnd
@@ -29,18 +30,19 @@ def answer(summary: WorkloadSummary) -> str:
 
 
 def regimes(summary: WorkloadSummary) -> list[str]:
-    """Return where perfect scaling ends and where a larger batch size saves little, or what would tell."""
+    """Return where perfect scaling ends and where a larger batch size saves little; of thin data what would tell."""
     found = summary.regimes
     if found is None:
         return []
-    if found.is_thin and found.advice:
-        return [found.advice]
     sizes = [row.batch_size for row in summary.rows if row.is_reached]
-    is_exact = summary.protocol.is_closed_form
-    return [
-        _perfect(_exact(found.perfect_up_to) if is_exact else found.perfect_up_to, sizes),
-        _maximal(_exact(found.maximal_from) if is_exact else found.maximal_from, sizes),
-    ]
+    ends = [(_perfect, found.perfect_up_to), (_maximal, found.maximal_from)]
+    if summary.protocol.is_closed_form:
+        ends = [(tell, _exact(end)) for tell, end in ends]
+    if not found.is_thin:
+        return [tell(end, sizes) for tell, end in ends]
+    has_enough = min(row.num_trials for row in summary.rows if row.is_reached) >= MIN_TRIALS
+    firm = [tell(end, sizes) for tell, end in ends if has_enough and _is_firm(end)]
+    return [*firm, *([found.advice] if found.advice else [])]
 
 
 def protocol(summary: WorkloadSummary) -> str:
@@ -220,6 +222,10 @@ def _open_end(sentence: str, end: RegimeEnd) -> str:
         return f"{sentence}."
     side = f"above {_size(end.low)}" if end.low is not None else f"below {_size(end.high or 0)}"
     return f"{sentence}: somewhere {side}."
+
+
+def _is_firm(end: RegimeEnd) -> bool:
+    return end.low is not None and end.high is not None and end.octaves <= MAX_OCTAVES
 
 
 def _exact(end: RegimeEnd) -> RegimeEnd:
