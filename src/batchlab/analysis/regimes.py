@@ -139,17 +139,23 @@ def _from_shape(rows: Sequence[StepsToResult], fit: CriticalBatchFit, curve: Sha
     def end(value: float | None, found: Interval) -> RegimeEnd:
         return RegimeEnd(value, found.low, found.high)
 
-    shares = dict(zip(fit.batch_sizes, curve.efficiency().tolist(), strict=True))
+    # The smallest batch size is what the others are held against: that tells nothing of its own regime.
+    smallest, shares = min(fit.batch_sizes), dict(zip(fit.batch_sizes, curve.efficiency().tolist(), strict=True))
 
     def efficiency(row: StepsToResult) -> Efficiency | None:
         if row.batch_size not in shares:
             return None
-        found = ranges.efficiency(row.batch_size) if ranges else NO_INTERVAL
+        found = ranges.efficiency(row.batch_size) if ranges and row.batch_size > smallest else NO_INTERVAL
         return Efficiency(shares[row.batch_size], found.low, found.high)
 
-    perfect = end(curve.end_of_perfect(), ranges.end_of_perfect() if ranges else NO_INTERVAL)
+    perfect = end(curve.end_of_perfect(), _beyond(smallest, ranges.end_of_perfect()) if ranges else NO_INTERVAL)
     maximal = end(curve.start_of_maximal(), ranges.start_of_maximal() if ranges else NO_INTERVAL)
     return "shape", perfect, maximal, tuple(efficiency(row) for row in rows)
+
+
+def _beyond(smallest: float, found: Interval) -> Interval:
+    """Return a range without its lower end where that is the smallest batch size, which no data lie below."""
+    return found if found.low is None or found.low > smallest else Interval(None, found.high)
 
 
 def _ranges(curve: ShapeCurve, fit: CriticalBatchFit, noise: float) -> ShapeRanges:

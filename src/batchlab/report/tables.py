@@ -192,6 +192,8 @@ def format_interval(row: StepsToResult, summary: WorkloadSummary) -> str:
 def format_efficiency(efficiency: Efficiency | None, is_exact: bool = False) -> str:
     """Return an efficiency in per cent with its range; a bound alone where the other is open.
 
+    The smallest batch size of a shape is what the others are held against.
+
     >>> format_efficiency(Efficiency(0.83, 0.7, 0.95)), format_efficiency(Efficiency(0.83, 0.7, None))
     ('83 (70 to 95)', '> 70')
     """
@@ -202,6 +204,8 @@ def format_efficiency(efficiency: Efficiency | None, is_exact: bool = False) -> 
         return value
     if low and high:
         return f"{value} ({low} to {high})"
+    if efficiency.value == 1.0 and not (low or high):
+        return "reference"
     return f"> {low}" if low else f"< {high}" if high else _NOT_KNOWN
 
 
