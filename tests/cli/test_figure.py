@@ -122,7 +122,7 @@ def test_the_page_of_commands_names_every_figure():
 
 def test_a_figure_of_the_paper_is_refused_where_the_lab_has_no_workload_of_it(refused, small_lab):
     assert "Figure 7 of the paper needs a workload that this lab does not have" in refused("figure", "paper-7")
-    assert "Figure 1 of the paper needs a workload" in refused("figure", "paper-all")
+    assert "nothing to show for any figure of the paper. Figure 1 of the" in refused("figure", "paper-all")
 
 
 def test_published_points_that_are_not_known_are_told(call, small_lab):

@@ -38,7 +38,7 @@ def test_all_curves_show_the_best_answer_that_all_can_give(summaries, make_summa
 def test_the_caption_tells_the_answer_and_its_numbers(summaries):
     figure = compare_figure(compare_data(summaries))
 
-    assert "Each point: confirmed median of 6 seeds." == figure.get_suptitle()
+    assert "Each point: confirmed median of 6 seeds, of the best points of 32 trials." == figure.get_suptitle()
 
 
 def test_every_point_has_a_row_and_a_goal_not_reached_no_steps(summaries):

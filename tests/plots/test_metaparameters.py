@@ -121,8 +121,8 @@ def test_axes_are_logarithmic_and_labelled(make_summary):
         "square-root rule",
     ] == words(figure)
     assert (
-        "digits/fc_128/nesterov_momentum: best metaparameters for val/classification_error < 0.03."
-        == figure.get_suptitle().replace("\n", " ")
+        "digits/fc_128/nesterov_momentum: best metaparameters for val/classification_error < 0.03, n = 32 trials at a "
+        "batch size." == figure.get_suptitle().replace("\n", " ")
     )
 
 

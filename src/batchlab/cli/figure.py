@@ -91,8 +91,10 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -
             _print_saved(name, results, out / name, published)
         except InputError as error:
             refusals.append(error)
-    if len(refusals) == len(names):
+    if len(refusals) == len(names) == 1:
         raise refusals[0]
+    if len(refusals) == len(names):
+        raise InputError(f"The lab has nothing to show for any figure of the paper. {refusals[0]}")
     for refusal in refusals:
         warn(str(refusal))
     fail_on_problems(list(dict.fromkeys(map(str, problems))))

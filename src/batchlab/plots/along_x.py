@@ -22,12 +22,8 @@ def draw_spans(ax: Axes, spans: Sequence[Span], axis: Axis) -> None:
     assert figure is not None
     width = figure.get_figwidth()
     for span in spans:
-        if span.colour is None:
-            hatch: dict[str, Any] = {"facecolor": "none", "edgecolor": style.HATCH, "hatch": "///"}
-            ax.axvspan(span.left, span.right, linewidth=0, zorder=0, **hatch)
-        else:
-            ax.axvspan(span.left, span.right, color=span.colour, alpha=0.14, linewidth=0, zorder=0)
         share = math.log(span.right / span.left) / math.log(axis.high / axis.low)
+        _shade_span(ax, span, share)
         _name_span(ax, span, _LETTERS * width * share)
 
 
@@ -42,6 +38,15 @@ def draw_axis_value(ax: Axes, value: AxisValue, axis: Axis) -> Line2D:
         bar: dict[str, Any] = {"color": style.VERMILION, "alpha": 0.6, "linewidth": 6, "solid_capstyle": "butt"}
         ax.plot([low, high], [bottom, bottom], clip_on=False, zorder=5, **bar)
     return Line2D([], [], label=value.label, **look)
+
+
+def _shade_span(ax: Axes, span: Span, share: float) -> None:
+    if span.colour is not None:
+        ax.axvspan(span.left, span.right, color=span.colour, alpha=0.14, linewidth=0, zorder=0)
+        return
+    # A wide part needs few lines to be seen, and more of them would hide the curve.
+    hatch: dict[str, Any] = {"facecolor": "none", "edgecolor": style.HATCH, "hatch": "///" if share < 0.25 else "/"}
+    ax.axvspan(span.left, span.right, linewidth=0, zorder=0, **hatch)
 
 
 def _name_span(ax: Axes, span: Span, room: float) -> None:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from batchlab.analysis import StepsToResult, WorkloadSummary
 from batchlab.analysis.headline import Headline, choose_headline
 from batchlab.errors import InputError
-from batchlab.plots.answers import answer_label
+from batchlab.plots.answers import answer_label, span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Panel, Series
 from batchlab.plots.sheet import Sheet
@@ -100,7 +100,8 @@ def _series(
 def _caption(headline: Headline, rows: list[StepsToResult]) -> str:
     """Return what the points are: the best answer that all curves can give."""
     words = answer_label(headline, rows)
-    return f"Each point: {words}."
+    trials = f", of the best points of {span(row.num_trials for row in rows)} trials" if headline == "confirmed" else ""
+    return f"Each point: {words}{trials}."
 
 
 def _labels(workloads: Mapping[str, str]) -> tuple[str, dict[str, str]]:

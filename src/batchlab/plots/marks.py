@@ -21,7 +21,15 @@ _UP = 18
 """Points that an arrow is long: how far an open interval reaches is not known."""
 
 LOOKS: dict[Kind, dict[str, Any]] = {
-    "minimum": {"color": style.BLUE, "linestyle": "none", "marker": ".", "markersize": 4.5, "zorder": 3},
+    "minimum": {
+        "color": style.BLUE,
+        "linestyle": "none",
+        "marker": "D",
+        "markersize": 3,
+        "markerfacecolor": style.PAPER,
+        "markeredgewidth": 0.8,
+        "zorder": 5,
+    },
     "not reached": {
         "color": style.INK,
         "linestyle": "none",

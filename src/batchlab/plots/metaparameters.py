@@ -50,6 +50,9 @@ class MetaparametersData:
 
     workload: str
     goal: str
+    trials: str
+    """How many complete trials each batch size has: `8` or `8 to 32`."""
+
     best: str
     """Whose metaparameters they are, for the legend."""
 
@@ -70,7 +73,13 @@ def metaparameters_data(summary: WorkloadSummary) -> MetaparametersData:
     names = dict.fromkeys(name for point in summary.tuned for name in point.metaparameters)
     best = "confirmed point" if summary.headline == "confirmed" else "trial with the fewest steps"
     quantities = tuple(_quantities(names, summary.tuned))
-    return MetaparametersData(workload=summary.workload, goal=str(summary.goal), best=best, quantities=quantities)
+    return MetaparametersData(
+        workload=summary.workload,
+        goal=str(summary.goal),
+        trials=span(row.num_trials for row in summary.rows),
+        best=best,
+        quantities=quantities,
+    )
 
 
 def metaparameters_figure(data: MetaparametersData) -> ShownFigure:
@@ -83,7 +92,7 @@ def metaparameters_figure(data: MetaparametersData) -> ShownFigure:
     columns = min(_COLUMNS, len(data.quantities))
     width = max(4.6, 3.1 * columns)
     aspect = width / columns / 2.6
-    caption = f"{data.workload}: best metaparameters for {data.goal}."
+    caption = f"{data.workload}: best metaparameters for {data.goal}, n = {data.trials} trials at a batch size."
     return draw_sheet(Sheet(caption=caption, columns=columns, panels=data.panels, panel_aspect=aspect, width=width))
 
 
