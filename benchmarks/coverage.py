@@ -331,7 +331,7 @@ def main() -> None:
         "best of m": lambda: measure_best_of(options.studies),
         "confirmed": lambda: measure_confirmed(options.studies),
         "critical batch size": lambda: measure_critical_batch(options.studies),
-        "regimes": lambda: measure_regimes(max(200, options.studies // 10)),
+        "regimes": lambda: measure_regimes(max(200, options.studies // 5)),
     }
     found = {}
     for name, measure in parts.items():

@@ -87,7 +87,7 @@ def make_summary() -> Callable[..., WorkloadSummary]:
                     incomplete=1,
                     stuck=stuck,
                     best_of=best_of(steps, num_trials),
-                    confirmed=_confirmed(trial, 40 + 4100 / size, seeds, rng) if steps and seeds else None,
+                    confirmed=_confirmed(trial, 40 + 4100 / size, seeds, rng, at_boundary) if steps and seeds else None,
                     protocol=protocol,
                     top_trials=_neighbours(trial) if len(steps) >= 3 else (),
                 )
@@ -113,14 +113,16 @@ def _neighbours(trial: Trial) -> tuple[Trial, ...]:
     return tuple(trial.model_copy(update={"metaparameters": {**point, "learning_rate": rate}}) for rate in rates)
 
 
-def _confirmed(trial: Trial, steps: float, seeds: int, rng: np.random.Generator) -> ConfirmedSteps:
+def _confirmed(
+    trial: Trial, steps: float, seeds: int, rng: np.random.Generator, at_boundary: tuple[str, ...]
+) -> ConfirmedSteps:
     replicates = tuple(int(step) for step in np.ceil(steps * np.exp(0.05 * rng.standard_normal(seeds))))
     return ConfirmedSteps(
         steps=float(np.median(replicates)),
         interval=median_interval(replicates),
         seeds=seeds,
         trial=trial,
-        at_boundary=(),
+        at_boundary=at_boundary,
         replicate_steps=replicates,
         end_step=20_000,
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from batchlab.analysis import Interval, fit_critical_batch
+from batchlab.core.protocol import Protocol
 
 SIZES = [2**k for k in range(12)]
 
@@ -76,3 +77,58 @@ def test_batch_sizes_that_never_met_the_goal_are_listed(make_row):
 
     assert fit.censored == (1, 2)
     assert fit.batch_sizes[:3] == (4, 8, 16)
+
+
+def test_an_unreached_batch_size_counts_as_more_steps_than_it_trained(make_row):
+    rows = rows_on_a_curve(make_row, 4000, 409600, SIZES[:10])
+    late = make_row(512, num_trials=32, end_step=9000)  # the curve says 4,800
+
+    alone, fit = fit_critical_batch(rows[:9]), fit_critical_batch([*rows[:9], late])
+
+    assert fit.censored == fit.contradicted_by == (512,)
+    assert fit.b_crit < alone.b_crit
+    assert len(fit.residuals) == len(fit.batch_sizes) == 9
+    assert "Batch size 512 trained for longer than the fitted curve asks for" in fit.warning
+
+
+def test_an_unreached_batch_size_that_trained_too_little_contradicts_nothing(make_row):
+    rows = [*rows_on_a_curve(make_row, 4000, 409600), make_row(4096, num_trials=32, end_step=100)]
+    fit = fit_critical_batch(rows)
+
+    assert (fit.censored, fit.contradicted_by, fit.warning) == ((4096,), (), None)
+
+
+def test_confirmed_medians_are_fitted_where_every_reached_row_has_one(make_row):
+    def row(size, replicates):
+        return make_row(size, [1], replicate_steps=replicates)
+
+    confirmed = [row(size, [100 + 51_200 // size] * 6) for size in (16, 64, 256, 1024, 4096)]
+    fit = fit_critical_batch([*confirmed, make_row(16_384, end_step=50)])
+
+    assert fit.estimand == "confirmed"
+    assert pytest.approx(fit.steps_at(np.array([512.0])), rel=0.01) == 200
+    assert fit_critical_batch([*confirmed, make_row(1, [51_300])]).estimand == "minimum"
+
+
+def test_without_chance_there_is_a_value_and_no_interval(make_row):
+    exact = Protocol(kind="full", is_closed_form=True)
+    fit = fit_critical_batch([make_row(size, [100 + 51_200 // size], protocol=exact) for size in (16, 64, 256, 1024)])
+
+    assert fit.is_closed_form
+    assert pytest.approx(fit.b_crit, rel=0.01) == 512
+    assert fit.b_crit_ci == Interval(None, None)
+    assert fit.warning is None
+
+
+def test_an_interval_over_more_than_a_thousand_is_none_and_has_no_middle(make_row):
+    steps = {1: 1000, 4: 150, 16: 160}
+    fit = fit_critical_batch([make_row(size, [found]) for size, found in steps.items()])
+
+    assert (fit.b_crit, fit.b_crit_ci) == (None, Interval(None, None))
+    assert "would run over more than a factor of 1,000, so none is given" in fit.warning
+
+
+def test_the_alternative_goes_through_the_same_steps(make_row):
+    rows = [make_row(size, [round(1000 + (512_000 / size) ** 0.7)]) for size in SIZES]
+
+    assert pytest.approx(fit_critical_batch(rows).power_law.exponent, abs=0.01) == 0.7

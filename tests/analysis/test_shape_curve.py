@@ -17,8 +17,8 @@ def test_the_curve_is_convex_with_a_slope_between_minus_one_and_zero(steps):
     curve = fit_shape(SIZES, np.array(steps))
     slopes = np.diff(curve.log_curve) / np.diff(curve.log_sizes)
 
-    assert (slopes >= -1 - 1e-5).all() and (slopes <= 1e-5).all()
-    assert (np.diff(slopes) >= -1e-5).all()
+    assert (slopes >= -1 - 1e-4).all() and (slopes <= 1e-4).all()
+    assert (np.diff(slopes) >= -1e-4).all()
 
 
 def test_a_curve_of_the_shape_is_its_own_fit():

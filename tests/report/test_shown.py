@@ -45,6 +45,7 @@ def test_its_figure_is_the_curve(shown):
     figure = shown.plot()
 
     assert figure.axes[0].get_xlabel() == "Batch size (examples per update)"
+    assert figure._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_data_frame_has_a_row_for_each_batch_size(shown):

@@ -264,7 +264,7 @@ def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
 
     assert words.protocol(make_summary()).endswith(way_out)
     assert words.protocol(make_summary(seeds=6)).endswith(
-        "Confirmed: the median over 6 fresh seeds of the best configuration."
+        "Confirmed: the best points were trained again with 6 fresh seeds."
     )
     for protocol in (EXACT, Protocol(kind="imported")):
         assert "onfirm" not in words.protocol(make_summary(num_trials=3, protocol=protocol))

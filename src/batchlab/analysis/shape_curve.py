@@ -54,8 +54,8 @@ class ShapeCurve:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """What the bends and the height leave of the data."""
-        return len(self.log_sizes) - 1 - self.num_bends
+        """What height and bends leave of the data; a bend is placed where it fits, so it takes half as much again."""
+        return math.floor(len(self.log_sizes) - 1 - 1.5 * self.num_bends)
 
     @property
     def log_steps(self) -> np.ndarray:

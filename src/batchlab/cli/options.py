@@ -38,7 +38,8 @@ DataOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 WorkloadArgument = Annotated[
-    str | None, typer.Argument(help="dataset/model/optimizer, or the sweep's name; left out where the lab holds one.")
+    str | None,
+    typer.Argument(help="dataset/model/optimizer or the sweep's name; may be left out where the lab holds one."),
 ]
 SweepOption = Annotated[str | None, typer.Option("--sweep", help="The sweep's name, where two share a workload.")]
 GoalOption = Annotated[str | None, typer.Option("--goal", help='Another goal than the sweep\'s: "val/risk <= 0.1".')]

@@ -32,7 +32,7 @@ _SYMBOL = 7
 """Letters that would fit in the place of an entry's symbol."""
 
 
-def draw_sheet(sheet: Sheet) -> Figure:
+def draw_sheet(sheet: Sheet) -> style.ShownFigure:
     """Return the figure, ready to be saved: its panels, a caption above and a legend of what they share below."""
     rows = math.ceil(len(sheet.panels) / sheet.columns)
     with style.applied():

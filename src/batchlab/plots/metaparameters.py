@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from matplotlib.figure import Figure
-
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
 from batchlab.errors import InputError
 from batchlab.plots.answers import span
@@ -16,6 +14,7 @@ from batchlab.plots.panel import Axis, Panel, Point, Series
 from batchlab.plots.scales import linear_axis, log_axis
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import BATCH_SIZE
+from batchlab.plots.style import ShownFigure
 
 RATES = ("learning_rate", "lr")
 """What the learning rate may be called; a workload has one of them."""
@@ -83,7 +82,7 @@ def metaparameters_data(summary: WorkloadSummary) -> MetaparametersData:
     )
 
 
-def metaparameters_figure(data: MetaparametersData) -> Figure:
+def metaparameters_figure(data: MetaparametersData) -> ShownFigure:
     """Return the figure, its panels side by side; InputError where there is nothing to draw."""
     if not data.quantities:
         raise InputError(

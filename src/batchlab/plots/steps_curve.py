@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from batchlab.analysis import Regime, StepsToResult, WorkloadSummary
 from batchlab.analysis.best_of import MIN_TRIALS
@@ -25,6 +24,7 @@ from batchlab.plots.steps import (
     steps_series,
     unreached_series,
 )
+from batchlab.plots.style import ShownFigure
 from batchlab.published.comparison import PublishedComparison, compare_published
 
 _NUM_FITTED = 100
@@ -97,7 +97,7 @@ def steps_curve_data(summary: WorkloadSummary, *, published: bool = False) -> St
     )
 
 
-def steps_curve_figure(data: StepsCurveData) -> Figure:
+def steps_curve_figure(data: StepsCurveData) -> ShownFigure:
     """Return the figure, ready to be saved."""
     return draw_sheet(Sheet(caption="", columns=1, panels=(data.panel,), panel_aspect=1.6, width=6.4))
 

@@ -5,6 +5,7 @@ Nothing here changes matplotlib for anyone else: settings hold inside `applied()
 
 from __future__ import annotations
 
+import io
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -64,13 +65,26 @@ _SETTINGS: dict[Any, Any] = {
 }
 
 
+_NOTEBOOK_DPI = 110
+
+
 def applied() -> AbstractContextManager[None]:
     """Return a context in which figures are made, drawn and saved in this style."""
     return matplotlib.rc_context(_SETTINGS)
 
 
-def new_figure(width: float, height: float) -> Figure:
+class ShownFigure(Figure):
+    """A matplotlib figure that a notebook shows as an image, though it is tied to no window and not to pyplot."""
+
+    def _repr_png_(self) -> bytes:
+        out = io.BytesIO()
+        with applied():
+            self.savefig(out, format="png", dpi=_NOTEBOOK_DPI)
+        return out.getvalue()
+
+
+def new_figure(width: float, height: float) -> ShownFigure:
     """Return an empty figure of that size in inches, tied to no window."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = ShownFigure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure

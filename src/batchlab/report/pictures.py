@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.figure import Figure
-
 from batchlab.plots import draw_sheet, svg_text
 from batchlab.plots.panel import Panel
 from batchlab.plots.sheet import Sheet
+from batchlab.plots.style import ShownFigure
 from batchlab.report.blocks import Picture
 from batchlab.report.inline_svg import inline_svg
 
@@ -18,7 +17,7 @@ _PHONE_WIDTH = 3.9
 _PHONE_ASPECT = 1.05
 
 
-def make_picture(figure: Figure, panels: Sequence[Panel], anchor: str, label: str, caption: str) -> Picture:
+def make_picture(figure: ShownFigure, panels: Sequence[Panel], anchor: str, label: str, caption: str) -> Picture:
     """Return a figure and its panels again for a phone; ids in them begin with `anchor`, so that figures stay apart."""
     sheet = Sheet(caption="", columns=1, panels=tuple(panels), panel_aspect=_PHONE_ASPECT, width=_PHONE_WIDTH)
     return Picture(

@@ -15,8 +15,9 @@ from batchlab.report.blocks import Paragraph, Warnings
 from batchlab.report.tables import steps_table, text_of
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from batchlab.plots.style import ShownFigure
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -41,8 +42,11 @@ class ShownSummary(WorkloadSummary):
         warnings = [Warnings(self.warnings)] if self.warnings else []
         return render_blocks([Paragraph(self._title), steps_table(self), Paragraph(words.answer(self)), *warnings])
 
-    def plot(self) -> Figure:
-        """Return the curve as a matplotlib figure, the one that `batchlab figure steps-to-result` saves."""
+    def plot(self) -> ShownFigure:
+        """Return the curve as a matplotlib figure, the one that `batchlab figure steps-to-result` saves.
+
+        A notebook shows it as an image; `savefig` and everything else of matplotlib's figures works on it.
+        """
         from batchlab.plots import steps_curve_data, steps_curve_figure
 
         return steps_curve_figure(steps_curve_data(self))

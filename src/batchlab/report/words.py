@@ -135,16 +135,15 @@ def _fewest(summary: WorkloadSummary, best: StepsToResult) -> str:
 def _what(summary: WorkloadSummary) -> str:
     """Return what the headline's number is the number of."""
     if summary.headline == "confirmed":
-        return f"{_confirmed_what(summary)}, from {_n(summary)}"
+        return f"the median over {_seeds(summary)} fresh seeds of the best configuration, from {_n(summary)}"
     if summary.headline == "best_of":
         numbers = [row.best_of.m for row in summary.rows if row.best_of]
         return f"the median of what the best of {span(numbers)} trials needs, from {_n(summary)}"
     return f"the minimum of {_n(summary)}, {_no_interval(summary)}"
 
 
-def _confirmed_what(summary: WorkloadSummary) -> str:
-    seeds = [row.confirmed.seeds for row in summary.rows if row.confirmed]
-    return f"the median over {span(seeds)} fresh seeds of the best configuration"
+def _seeds(summary: WorkloadSummary) -> str:
+    return span([row.confirmed.seeds for row in summary.rows if row.confirmed])
 
 
 def _no_interval(summary: WorkloadSummary) -> str:
@@ -262,7 +261,7 @@ def _race(summary: WorkloadSummary) -> str:
 
 def _confirmation(summary: WorkloadSummary) -> str | None:
     if summary.is_confirmed:
-        return f"Confirmed: {_confirmed_what(summary)}."
+        return f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
     if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
         return None
     return "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from batchlab.analysis import RegimeEnd
+from batchlab.analysis.advice import advise
+
+KNOWN = RegimeEnd(64, 50, 80)
+
+
+@pytest.fixture
+def rows(make_row):
+    return [make_row(size, [10] * 8) for size in (16, 64, 1024)]
+
+
+def test_what_is_known_needs_no_advice(rows):
+    assert advise(rows, KNOWN, KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (RegimeEnd(None, 50, None), "was not seen: batch size 2,048 would tell."),
+        (RegimeEnd(None, None, 50), "was not seen: batch size 8 would tell."),
+        (RegimeEnd(None, None, None), "is not known: about 32 trials at each batch size would tell."),
+        # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
+        (
+            RegimeEnd(256, 64, 1024),
+            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size would tell.",
+        ),
+        (RegimeEnd(64, 16, 256), "is known to a factor of 16 only: about 16 trials at each batch size would tell."),
+    ],
+)
+def test_what_is_not_known_is_said_with_what_would_tell(rows, end, expected):
+    assert advise(rows, end, KNOWN) == f"Where perfect scaling ends {expected}"
+    assert advise(rows, KNOWN, end) == f"Where the maximal regime begins {expected}"
+
+
+def test_fewer_than_six_trials_are_too_few(make_row):
+    rows = [make_row(1, [10] * 8), make_row(2, [10]), make_row(4)]
+
+    assert advise(rows, KNOWN, KNOWN) == "One trial at a batch size is too few for a firm sentence: run 6 or more."
+
+
+def test_without_chance_only_what_was_not_seen_is_missing(rows):
+    assert advise(rows, RegimeEnd(64, None, None), RegimeEnd(256, None, None), is_closed_form=True) is None
+    assert "batch size 2,048" in advise(rows, KNOWN, RegimeEnd(None, None, None), is_closed_form=True)
