@@ -147,8 +147,12 @@ def _from_shape(rows: Sequence[StepsToResult], fit: CriticalBatchFit, curve: Sha
         found = ranges.efficiency(row.batch_size) if ranges else NO_INTERVAL
         return Efficiency(shares[row.batch_size], found.low, found.high)
 
-    perfect = end(curve.end_of_perfect(), ranges.end_of_perfect() if ranges else NO_INTERVAL)
-    maximal = end(curve.start_of_maximal(), ranges.start_of_maximal() if ranges else NO_INTERVAL)
+    perfect = end(
+        curve.end_of_perfect() if curve.shows_perfect else None, ranges.end_of_perfect() if ranges else NO_INTERVAL
+    )
+    maximal = end(
+        curve.start_of_maximal() if curve.shows_maximal else None, ranges.start_of_maximal() if ranges else NO_INTERVAL
+    )
     return "shape", perfect, maximal, tuple(efficiency(row) for row in rows)
 
 
