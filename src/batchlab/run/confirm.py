@@ -14,7 +14,7 @@ from batchlab.store.lab import Lab
 
 
 def confirm_sweep(
-    lab: Path,
+    lab: Path | str,
     name: str,
     seeds: int = 6,
     points: int = 3,
@@ -25,7 +25,7 @@ def confirm_sweep(
     display: Display | None = None,
 ) -> WorkloadSummary | None:
     """Train up to `points` of the best points of every batch size again, with `seeds` fresh seeds each."""
-    store = Lab.open(lab)
+    store = Lab.open(Path(lab))
     stored = store.sweep(name)
     if stored.spec is None:
         raise LabError(
