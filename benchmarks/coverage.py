@@ -284,7 +284,7 @@ def _regimes_row(name: str, studies: int, noise: float) -> dict[str, Any]:
     sizes = np.array(THIRTEEN, dtype=float)
     ends = true_ends(TRUTHS[name])
     errors: dict[str, list[list[float]]] = {"fit": [], "shape": [], "rule": []}
-    shapes, covered = 0, []
+    shapes, covered, opened = 0, [], []
     for _ in range(studies):
         steps = np.round(1e6 * TRUTHS[name](sizes) * np.exp(noise * rng.standard_normal(len(sizes)))).astype(int)
         rows = [plain_row(size, [int(step)] * 8, 8, int(1e9)) for size, step in zip(THIRTEEN, steps, strict=True)]
@@ -294,13 +294,20 @@ def _regimes_row(name: str, studies: int, noise: float) -> dict[str, Any]:
         errors["fit"].append(octaves((b_crit / 4, 4 * b_crit), ends))
         errors["shape"].append(octaves((shape.end_of_perfect(), shape.start_of_maximal()), ends))
         found = (regimes.perfect_up_to, regimes.maximal_from)
-        errors["rule"].append(octaves([end.value for end in found], ends))
+        errors["rule"].append(errors[regimes.source][-1])
         shapes += regimes.source == "shape"
         # The fit speaks of the whole hyperbola, the shape of what the batch sizes show of it.
         truths = (B_CRIT / 4, 4 * B_CRIT) if name == "hyperbola" and regimes.source == "fit" else ends
+        opened.append([end.low is None or end.high is None for end in found])
         covered.append([holds(Interval(end.low, end.high), truth) for end, truth in zip(found, truths, strict=True)])
     roots = {key: np.sqrt(np.mean(np.square(value), axis=0)).tolist() for key, value in errors.items()}
-    return {"truth": name, **roots, "shape_chosen": shapes / studies, "coverage": np.mean(covered, axis=0).tolist()}
+    return {
+        "truth": name,
+        **roots,
+        "shape_chosen": shapes / studies,
+        "coverage": np.mean(covered, axis=0).tolist(),
+        "open": np.mean(opened, axis=0).tolist(),
+    }
 
 
 def octaves(found: Sequence[float | None], ends: tuple[float, float]) -> list[float]:

@@ -112,3 +112,24 @@ def test_open_ranges_leave_regimes_open():
     found = regimes(RegimeEnd(None, 10, None), RegimeEnd(None, 160, None))
 
     assert [found.regime_of(size) for size in (10, 31, 10_000)] == ["perfect", None, None]
+
+
+def test_steps_that_still_fall_at_the_end_show_no_maximal_regime(make_row):
+    """The 1.2 B model of public-batch-data.md, 2: at 16,384 its steps fall by a quarter for a doubling."""
+    steps = [642000, 331000, 176000, 94000, 46500, 25000, 15360, 8900, 6500]
+    rows = [make_row(64 * 2**k, [found] * 8, end_step=10**7) for k, found in enumerate(steps)]
+    regimes = find_regimes(rows, fit_critical_batch(rows))
+
+    assert regimes.source == "shape"
+    assert (regimes.maximal_from.value, regimes.maximal_from.high) == (None, None)
+    assert "Where the maximal regime begins was not seen: batch size 32,768 would tell." in regimes.advice
+    assert regimes.regime_of(16_384) is None
+
+
+def test_the_smallest_batch_size_is_not_perfect_for_being_first(make_row):
+    rows = [make_row(size, [round(1000 * (1 + (128 / size) ** 0.6))] * 8, end_step=10**7) for size in SIZES]
+    regimes = find_regimes(rows, fit_critical_batch(rows))
+
+    assert regimes.source == "shape"
+    assert (regimes.perfect_up_to.value, regimes.perfect_up_to.low) == (None, None)
+    assert regimes.regime_of(1) is None

@@ -148,14 +148,14 @@ def _from_shape(rows: Sequence[StepsToResult], fit: CriticalBatchFit, curve: Sha
         found = ranges.efficiency(row.batch_size) if ranges and row.batch_size > smallest else NO_INTERVAL
         return Efficiency(shares[row.batch_size], found.low, found.high)
 
-    perfect = end(curve.end_of_perfect(), _beyond(smallest, ranges.end_of_perfect()) if ranges else NO_INTERVAL)
-    maximal = end(curve.start_of_maximal(), ranges.start_of_maximal() if ranges else NO_INTERVAL)
+    perfect = end(
+        curve.end_of_perfect() if curve.shows_perfect else None,
+        ranges.end_of_perfect() if ranges else NO_INTERVAL,
+    )
+    maximal = end(
+        curve.start_of_maximal() if curve.shows_maximal else None, ranges.start_of_maximal() if ranges else NO_INTERVAL
+    )
     return "shape", perfect, maximal, tuple(efficiency(row) for row in rows)
-
-
-def _beyond(smallest: float, found: Interval) -> Interval:
-    """Return a range without its lower end where that is the smallest batch size, which no data lie below."""
-    return found if found.low is None or found.low > smallest else Interval(None, found.high)
 
 
 def _ranges(curve: ShapeCurve, fit: CriticalBatchFit, noise: float) -> ShapeRanges:

@@ -26,6 +26,10 @@ MIN_EFFICIENCY = 0.8
 MAX_EXCESS = 0.25
 """Nothing much is left to save once the steps exceed the fewest by no more than this."""
 
+PERFECT_SLOPE, FLAT_SLOPE = 0.8, 0.2
+"""How steeply log S must fall at the smallest batch size, and how little at the largest, for a regime to be seen there:
+as the hyperbola does where its regimes end."""
+
 _BENDS = 4
 """Places between two batch sizes where the curve may bend, for ranges."""
 
@@ -61,6 +65,19 @@ class ShapeCurve:
     def log_steps(self) -> np.ndarray:
         """What was fitted."""
         return np.asarray(self.log_curve + self.residuals)
+
+    @property
+    def shows_perfect(self) -> bool:
+        """Whether the curve begins with perfect scaling; if not, its first point is no more than a reference."""
+        return self._fall(0) > PERFECT_SLOPE
+
+    @property
+    def shows_maximal(self) -> bool:
+        """Whether the curve has flattened at its end; if not, the fewest steps are still to come."""
+        return self._fall(-2) < FLAT_SLOPE
+
+    def _fall(self, i: int) -> float:
+        return float((self.log_curve[i] - self.log_curve[i + 1]) / (self.log_sizes[i + 1] - self.log_sizes[i]))
 
     def efficiency(self) -> np.ndarray:
         """Return the share of the examples of use at each batch size, relative to the smallest."""
@@ -101,16 +118,27 @@ class ShapeRanges:
     """By how much the sum of squares may rise."""
 
     def end_of_perfect(self) -> Interval:
-        """Return the range of the batch size at which efficiency falls to 0.8; open where that was not seen."""
+        """Return the range of the batch size at which efficiency falls to 0.8.
+
+        Open above where it may not fall so far, and below where scaling may not be perfect even at the smallest.
+        """
         first, last = self._ends
         value = self.curve.end_of_perfect()
-        return self._range(first + _FALL, last, value, lambda x: (self._row(x), _FALL - (x - first)))
+        found = self._range(first + _FALL, last, value, lambda x: (self._row(x), _FALL - (x - first)))
+        is_seen = self.curve.shows_perfect and not self._is_allowed((np.ones(len(self._bends)), PERFECT_SLOPE))
+        return found if is_seen else Interval(None, found.high)
 
     def start_of_maximal(self) -> Interval:
-        """Return the range of the batch size from which on steps exceed the fewest by 25 % at the most."""
+        """Return the range of the batch size from which on steps exceed the fewest by 25 % at the most.
+
+        Open below where all may, and above where the steps may still be falling at the largest batch size.
+        """
         first, last = self._ends
         value = self.curve.start_of_maximal()
-        return self._range(first, last - _RISE, value, lambda x: (self._row(x) - self._row(last), _RISE))
+        found = self._range(first, last - _RISE, value, lambda x: (self._row(x) - self._row(last), _RISE))
+        is_last = np.arange(len(self._bends)) == len(self._bends) - 1
+        is_seen = self.curve.shows_maximal and not self._is_allowed((is_last.astype(float), FLAT_SLOPE))
+        return found if is_seen else Interval(found.low, None)
 
     def efficiency(self, batch_size: float) -> Interval:
         """Return the range of the efficiency at a batch size, relative to the smallest."""

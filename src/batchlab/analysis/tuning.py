@@ -20,7 +20,7 @@ class TunedPoint:
     metaparameters: dict[str, float]
     at_boundary: tuple[str, ...]
     top: tuple[dict[str, float], ...] = ()
-    """The metaparameters of the top trials: those that met the goal within 1.25 times the fewest steps."""
+    """The metaparameters of the top trials: those that met the goal within 1.5 times the fewest steps."""
 
     @property
     def num_top(self) -> int:

@@ -1,5 +1,7 @@
 """Figures in two steps: `*_data` computes plain numbers, `*_figure` draws them. Only this room knows matplotlib."""
 
+from matplotlib.figure import Figure
+
 from batchlab.plots.compare import CompareData, compare_data, compare_figure
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import save, svg_text
@@ -13,6 +15,7 @@ __all__ = [
     "FIGURES",
     "PAPER_FIGURES",
     "CompareData",
+    "Figure",
     "MetaparametersData",
     "PaperFigureData",
     "Sheet",

@@ -20,12 +20,12 @@ def test_every_panel_has_the_effective_learning_rate_of_the_first_trial_at_the_g
 
 
 def test_bars_span_the_effective_rates_of_the_top_trials(lab, paper):
-    """Trials within 1.25 times the fewest steps, three or more; row by row."""
+    """Trials within 1.5 times the fewest steps, three or more; row by row."""
     line = PAPER_FIGURES[8].panels[0].line
     for study, point in zip(lab[line.workload], paper(8).panels[0].of_kind("measured")[0].points, strict=True):
         steps = first_steps(study, line.goal, line.num_trials)
         fewest = min(step for step in steps.values() if step)
-        close = sorted((step, trial_id) for trial_id, step in steps.items() if step and step <= 1.25 * fewest)[:3]
+        close = sorted((step, trial_id) for trial_id, step in steps.items() if step and step <= 1.5 * fewest)[:3]
         points = [trial.metaparameters for trial in study.trials if trial.trial_id in [i for _, i in close]]
         rates = [p["learning_rate"] / (1 - p["momentum"]) for p in points]
 

@@ -92,7 +92,7 @@ def _rules(line: Line, tuned: Sequence[TunedPoint]) -> list[Series]:
 FIGURE_8 = PaperFigure(
     caption=(
         "Effective learning rate of the trial that reached the goal first, against batch size, and its range over the "
-        "trials within 1.25 times as many steps. The goal on Fashion "
+        "trials within 1.5 times as many steps. The goal on Fashion "
         "MNIST is 0.1, as in Figure 1 (the authors' notebook has 0.3 here, probably a slip)."
     ),
     columns=3,
