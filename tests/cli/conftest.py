@@ -127,7 +127,7 @@ def quiet_place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkey
     """Work in an empty folder with nothing of the user's and no network."""
     # matplotlib lists the system's fonts once and keeps the list: that takes seconds, so one list serves all tests.
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.getbasetemp() / "matplotlib"))
-    for name in ("BATCHLAB_DATA", "BATCHLAB_DEBUG", "PYTHONUNBUFFERED"):
+    for name in ("BATCHLAB_DATA", "BATCHLAB_DEBUG", "COLUMNS", "PYTHONUNBUFFERED"):
         monkeypatch.delenv(name, raising=False)
     for name, value in _environment(tmp_path).items():
         monkeypatch.setenv(name, value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batchlab.analysis.summary import WorkloadSummary
 from batchlab.core.confirmation import Confirm
 from batchlab.engine.base import Trainer
 from batchlab.errors import LabError
+from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
@@ -23,7 +23,7 @@ def confirm_sweep(
     num_workers: int | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
-) -> WorkloadSummary | None:
+) -> ShownSummary | None:
     """Train up to `points` of the best points of every batch size again, with `seeds` fresh seeds each."""
     store = Lab.open(Path(lab))
     stored = store.sweep(name)
