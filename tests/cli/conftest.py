@@ -118,7 +118,9 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _batchlab(*arguments: object, cwd: Path, **options: Any) -> Answer:
     command = [sys.executable, "-W", "error", "-m", "batchlab", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **options)
+    # Written out: readline, which pytest loads, puts COLUMNS where a process would find it and os.environ would not.
+    environment = {"env": dict(os.environ), **options}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **environment)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
