@@ -34,6 +34,9 @@ class PackTask:
     pause_step: int | None = None
     """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
 
+    racing: frozenset[int] | None = None
+    """Trials whose goal sets an end; None is all. A state that is taken up may hold others, which count no longer."""
+
     stops_at_goal: bool = False
     """Replicates race against nobody: the pack ends once each has met the goal, and the rows after that go."""
 
@@ -136,7 +139,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     def end_step() -> int:
         if task.stops_at_goal:
             return program.step if _have_all_met(program, recorder) else task.end_step
-        return min(hooks.end_step(), _own_end(task.study, program, recorder))
+        return min(hooks.end_step(), _own_end(task, program, recorder))
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         recorder.add(evaluated)
@@ -145,7 +148,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
             between_chunks.save(task.checkpoint)
             return None
     if not task.stops_at_goal:
-        hooks.confirm_end(_own_end(task.study, program, recorder))
+        hooks.confirm_end(_own_end(task, program, recorder))
     if task.kept_state is not None:
         between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
@@ -156,11 +159,12 @@ def _have_all_met(program: Program, recorder: Recorder) -> bool:
     return all(trial_id in recorder.goal_steps for trial_id in program.trial_ids.tolist())
 
 
-def _own_end(study: Study, program: Program, recorder: Recorder) -> int:
+def _own_end(task: PackTask, program: Program, recorder: Recorder) -> int:
     """Return the end set by the best live trial; one that diverged after meeting the goal sets none."""
     live = set(program.trial_ids.tolist())
-    goal_steps = [step for trial_id, step in recorder.goal_steps.items() if trial_id in live]
-    return study.end_step(min(goal_steps, default=None))
+    racing = live if task.racing is None else live & task.racing
+    goal_steps = [step for trial_id, step in recorder.goal_steps.items() if trial_id in racing]
+    return task.study.end_step(min(goal_steps, default=None))
 
 
 def _outcome(trial_id: int, program: Program, recorder: Recorder) -> Outcome:

@@ -67,8 +67,8 @@ class Race:
 
     def known_end(self, outcomes: Mapping[int, Outcome]) -> int:
         """Return the nearest end that a trial has set and stayed sound to, while the round is still open."""
-        racing = [outcomes[i] for i in range(self.num_tried) if i in outcomes and i not in self.infeasible]
-        return min([self.end_step, *(end for outcome in racing if (end := self._reached_end(outcome)) is not None)])
+        known = [outcomes[i] for i in self.racing if i in outcomes]
+        return min([self.end_step, *(end for outcome in known if (end := self._reached_end(outcome)) is not None)])
 
     def _reached_end(self, outcome: Outcome) -> int | None:
         if outcome.goal_step is None:
@@ -83,10 +83,14 @@ class Race:
         once one of them has stayed sound to the end it sets, that end spares the others most of the way.
         """
         end = self.known_end(outcomes)
-        racing = [trial_id for trial_id in range(self.num_tried) if trial_id not in self.infeasible]
-        lacking = [i for i in racing if i not in outcomes or not outcomes[i].is_known_to(end)]
+        lacking = [i for i in self.racing if i not in outcomes or not outcomes[i].is_known_to(end)]
         first = [i for i in lacking if i not in outcomes or outcomes[i].goal_step is not None]
         return first or lacking
+
+    @property
+    def racing(self) -> list[int]:
+        """The trials of the rounds so far that are not infeasible: those that may set an end."""
+        return [trial_id for trial_id in range(self.num_tried) if trial_id not in self.infeasible]
 
     @property
     def num_tried(self) -> int:
@@ -103,8 +107,7 @@ class Race:
         Outcomes of later rounds, which are there when a race is replayed, do not count yet. An empty range
         means that the race is over.
         """
-        tried = self.num_tried
-        racing = [outcomes[trial_id] for trial_id in range(tried) if trial_id not in self.infeasible]
+        tried, racing = self.num_tried, [outcomes[trial_id] for trial_id in self.racing]
         self.best_steps = best_steps(self.study, racing)
         self.infeasible |= {outcome.trial_id for outcome in racing if not outcome.survives(self.end_step)}
         missing = self.study.trials - (tried - len(self.infeasible))
