@@ -52,6 +52,10 @@ class Study(Value):
             return self.max_steps
         return min(self.max_steps, self.evaluation.first_step_from(self.race_factor * best_steps))
 
+    def is_evaluated(self, step: int) -> bool:
+        """Return whether a trial is evaluated at this step: on the grid, or at the end of its budget."""
+        return step == self.max_steps or self.evaluation.first_step_from(step) == step
+
     def searches_as(self, other: Study) -> bool:
         """Return whether both ask for the same search, whatever is confirmed afterwards."""
         return self._search() == other._search()

@@ -55,8 +55,10 @@ class ConfirmRun:
         return sorted(i for i in self._ids() if i not in known or not self._is_known(known[i][0]))
 
     def _is_known(self, outcome: Outcome) -> bool:
-        has_met = outcome.goal_step is not None and outcome.goal_step <= self._end_step
-        return has_met or outcome.is_known_to(self._end_step)
+        if outcome.goal_step is None or outcome.goal_step > self._end_step:
+            return outcome.is_known_to(self._end_step)
+        # At the end of a budget that has grown since, a replicate may have met the goal where none is evaluated now.
+        return self._study.is_evaluated(outcome.goal_step)
 
     def take_task(self) -> tuple[str, PackTask] | None:
         """Return the next pack of replicates and its name, or None where none waits."""
