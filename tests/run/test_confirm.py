@@ -9,7 +9,9 @@ import pytest
 from batchlab.core.confirmation import replicate_id
 from batchlab.errors import LabError, SpecError
 from batchlab.run.confirm import confirm_sweep
+from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.runner import run_sweep
+from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
 
@@ -178,3 +180,30 @@ def test_an_unfinished_sweep_is_not_confirmed(make_digits, tmp_path):
 
     with pytest.raises(LabError, match="not finished at batch size 16, 64"):
         confirm_sweep(tmp_path / "lab", "digits", num_workers=1)
+
+
+def test_a_larger_confirmation_that_was_stopped_goes_on(make_scripted, scripted, tmp_path, fill):
+    """What was trained for it is kept, although the smaller one is there already."""
+    goal_at = {0: 20, **{replicate_id(0, replicate): 30 for replicate in range(1, 7)}}
+    small, large = (make_scripted({"sweep.confirm": {"seeds": seeds, "points": 1}}).study(8) for seeds in (2, 6))
+    fill(small, tmp_path / "8", scripted(goal_at), pack_size=2)
+    run = StudyRun(large, StudyFolder(tmp_path / "8"))
+    name, task = run.take_task()
+    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False)
+    run.keep_part(name, train_pack(scripted(goal_at), task, hooks))
+
+    again = StudyRun(large, StudyFolder(tmp_path / "8"))
+
+    assert (run.confirm_run.num_done, again.confirm_run.num_done) == (4, 4)
+
+
+def test_a_goal_met_where_the_budget_ended_is_looked_for_again_in_a_larger_one(make_scripted, scripted, tmp_path, fill):
+    """The grid is every 10 steps; 75 is evaluated only while it is the end of the budget."""
+    goal_at = {0: 40, replicate_id(0, 1): 72}
+    for name, budgets in (("8", [75, 105]), ("fresh", [105])):
+        for steps in budgets:
+            study = make_scripted({"sweep.max_steps": steps, "sweep.confirm": {"seeds": 1, "points": 1}}).study(8)
+            fill(study, tmp_path / name, scripted(goal_at), pack_size=2)
+
+    assert [r.goal_step for r in StudyFolder(tmp_path / "8").confirmation().replicates] == [80]
+    assert stored(tmp_path / "8") == stored(tmp_path / "fresh")

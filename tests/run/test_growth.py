@@ -7,6 +7,7 @@ import random
 import pytest
 
 from batchlab.errors import LabError
+from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.study_run import StudyRun
 from batchlab.store.study_folder import StudyFolder
 
@@ -16,6 +17,11 @@ def fates(chance, points):
     goal_at = {i: chance.randint(0, 100) for i in range(points) if chance.random() < 0.5}
     diverges_at = {i: chance.randint(1, 130) for i in range(points) if chance.random() < 0.5}
     return goal_at, diverges_at
+
+
+def train_here(trainer, task):
+    """Train a pack in this process, with no other beside it."""
+    return train_pack(trainer, task, Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False))
 
 
 def settings(chance, least=None):
@@ -143,3 +149,61 @@ def test_trials_that_no_longer_count_are_kept_aside_and_taken_up_again(
     assert tried == [[0, 1, 2, 3, 4], [0, 1, 2], [0, 1, 2, 3, 4, 5]]
     assert aside == [[], [3, 4], []]
     assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+
+
+def test_a_larger_growth_takes_up_one_whose_points_were_being_confirmed(
+    make_scripted, scripted, tmp_path, fill, outcome_of
+):
+    """The search of the first growth had ended; what it found is not taken for the search that is asked for then."""
+    trainer, folder = scripted({1: 40, 6: 20}), StudyFolder(tmp_path / "8")
+    small, larger, largest = (
+        make_scripted({"sweep.trials": trials, "sweep.confirm": {"seeds": seeds, "points": 1}}).study(8)
+        for trials, seeds in ((3, 2), (4, 3), (9, 3))
+    )
+    fill(small, tmp_path / "8", trainer, pack_size=2)
+    run = StudyRun(larger, folder)
+    run.open_round()
+    while run.confirm_run is None:
+        name, task = run.take_task()
+        run.keep_part(name, train_here(trainer, task))
+    assert folder.growing.record().state == "finished"
+
+    fill(largest, tmp_path / "8", trainer, pack_size=2)
+    fill(largest, tmp_path / "fresh", trainer, pack_size=2)
+
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+    assert folder.confirmation().trial_ids == (6,)
+    assert not (tmp_path / "growing").exists()
+
+
+def test_a_kept_state_ends_only_where_a_trial_of_the_race_does(make_scripted, scripted, tmp_path, fill, outcome_of):
+    """Trials 2 and 3 left a state together. Trial 3, at its goal, does not race yet: trial 2 trains on all the same."""
+    trainer = scripted({3: 10}, {0: 5})
+    first, larger = (make_scripted({"sweep.trials": 2, "sweep.max_steps": steps}).study(8) for steps in (50, 100))
+    fill(first, tmp_path / "8", trainer, pack_size=2, keep_states=True, only=range(2, 4))
+
+    fill(larger, tmp_path / "8", trainer, pack_size=2, keep_states=True)
+    fill(larger, tmp_path / "fresh", trainer, pack_size=2)
+
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+
+
+def test_only_does_not_let_an_unconfirmed_study_take_the_place_of_a_confirmed_one(
+    make_scripted, scripted, tmp_path, fill
+):
+    trainer, folder = scripted({1: 40, 6: 20}), StudyFolder(tmp_path / "8")
+    small, larger = (
+        make_scripted({"sweep.trials": trials, "sweep.confirm": {"seeds": seeds, "points": 1}}).study(8)
+        for trials, seeds in ((3, 2), (4, 3))
+    )
+    fill(small, tmp_path / "8", trainer, pack_size=2)
+    run = StudyRun(larger, folder)
+    run.open_round()
+    while run.confirm_run is None:
+        name, task = run.take_task()
+        run.keep_part(name, train_here(trainer, task))
+
+    assert StudyRun(larger, folder, only=range(2)).is_done
+
+    assert len(folder.trials()) == 3
+    assert folder.confirmation() is not None

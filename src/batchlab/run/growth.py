@@ -37,9 +37,12 @@ def open_study(study: Study, home: StudyFolder) -> StudyFolder:
         return _renewed(home, study)
     if _searched(home).searches_as(study):
         return _renewed(home, study)
-    if not home.growing.has_record:
+    growing = home.growing
+    if not growing.has_record:
         _begin_growing(home)
-    return _renewed(home.growing, study)
+    elif growing.record().state == "finished" and not _searched(growing).searches_as(study):
+        _search_further(growing)
+    return _renewed(growing, study)
 
 
 def _searched(folder: StudyFolder) -> Study:
@@ -65,17 +68,28 @@ def _renewed(folder: StudyFolder, study: Study) -> StudyFolder:
 
 def _begin_growing(home: StudyFolder) -> None:
     """Copy what the study knows to where it grows; its record comes last, so that a kill begins this anew."""
-    record, growing = home.record(), home.growing
+    growing = home.growing
     shutil.rmtree(growing.folder, ignore_errors=True)
+    if home.state_path("").parent.exists():
+        shutil.copytree(home.state_path("").parent, growing.state_path("").parent)
+    _keep_known(home, growing)
+
+
+def _search_further(growing: StudyFolder) -> None:
+    """Open a search again that had ended in `growing`, not yet confirmed, before still more was asked for."""
+    _keep_known(growing, growing)
+    growing.forget_outcome()
+
+
+def _keep_known(source: StudyFolder, growing: StudyFolder) -> None:
+    """Write what a searched study knows as parts of the one that grows, and then its record, as of one that runs."""
+    record, confirmed = source.record(), confirmed_part(source)
     growing.make_room()
-    for index, part in enumerate(known_parts(home)):
+    for index, part in enumerate(known_parts(source)):
         growing.save_part(f"{BEFORE}-{index}", part.measurements, part.record())
-    confirmed = confirmed_part(home)
     if confirmed is not None:
         growing.confirming.make_room()
         growing.confirming.save_part(BEFORE, confirmed.measurements, confirmed.record())
-    if home.state_path("").parent.exists():
-        shutil.copytree(home.state_path("").parent, growing.state_path("").parent)
     growing.save_record(StudyRecord(study=record.study, points=record.points, pack_size=record.pack_size))
 
 

@@ -141,6 +141,7 @@ class StudyRun:
             checkpoint=self._folder.checkpoint_path(name),
             end_step=self._known_end(),
             pause_step=self._pauses[name],
+            racing=None if self._only is not None else frozenset(self.race.racing),
             kept_state=self._folder.state_path(name) if self._keep_states else None,
         )
 
@@ -221,7 +222,9 @@ class StudyRun:
         """Line up the replicates that the spec asks for; without any the study is complete."""
         if self._only is None and self.study.confirm is not None:
             complete = complete_outcomes(self._folder)
-            if not _is_confirmed(self.study, complete, self._folder.confirmation()):
+            if _is_confirmed(self.study, complete, self._folder.confirmation()):
+                self._folder.end_confirming()
+            else:
                 self._keep_confirmed()
                 self.confirm_run = ConfirmRun(self._folder, self._record, complete)
         self._end_confirming()
@@ -237,7 +240,7 @@ class StudyRun:
         if self.confirm_run is not None and self.confirm_run.is_done:
             self.confirm_run.finish()
             self.confirm_run = None
-        if self.is_finished and self._folder is not self._home:
+        if self.is_finished and self._only is None and self._folder is not self._home:
             self._home.exchange()
             self._folder = self._home
 

@@ -220,11 +220,14 @@ class StudyFolder:
         """Remove what only a running study needs, also after a kill between two steps of `finish`."""
         for name in ("parts", "checkpoints"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
-        if self.confirmation() is not None:
-            shutil.rmtree(self.folder / "confirming", ignore_errors=True)
         for leftover in self.folder.glob(f"*{TEMPORARY}"):
             with contextlib.suppress(FileNotFoundError):
                 leftover.unlink()
+
+    def forget_outcome(self) -> None:
+        """Remove what a search and its confirmation left, once the parts hold it again."""
+        for name in ("trials.json", "measurements.parquet", "aside.parquet", "confirmed.json", "confirmed.parquet"):
+            (self.folder / name).unlink(missing_ok=True)
 
     @property
     def confirming(self) -> StudyFolder:
@@ -240,6 +243,10 @@ class StudyFolder:
         """Store what became of the replicates; `measurements` have their numbers, as `replicate_id` gives them."""
         parquet.write_replicates(self.folder / "confirmed.parquet", measurements)
         write_json(self.folder / "confirmed.json", confirmation.plain())
+        self.end_confirming()
+
+    def end_confirming(self) -> None:
+        """Remove what only a study that is being confirmed needs."""
         shutil.rmtree(self.folder / "confirming", ignore_errors=True)
 
     def confirmation(self) -> Confirmation | None:
