@@ -68,6 +68,9 @@ class Design:
     """By how much more the excess spreads at the largest batch size than at the smallest."""
 
     is_two_sided: bool = False
+    later: float = 0.0
+    """By how much later every trial is at the largest batch size than at the smallest, in log steps."""
+
     censored_from: int | None = None
     """Batch sizes from here on have a budget that half of the studies spend in vain."""
 
@@ -86,6 +89,9 @@ DESIGNS = (
     Design("two-sided: 5 sizes, n = 3, race 1.2, growth 1.1", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True),
     Design("two-sided: 5 sizes, n = 16, race 1.5, growth 1.05", FIVE, 16, 1.5, 1.05, 0.3, is_two_sided=True),
     Design("two-sided: 12 sizes, n = 32, race 1.5, growth 1.05", TWELVE, 32, 1.5, 1.05, 0.3, is_two_sided=True),
+    Design("two-sided, spread twice as far at the largest B, n = 3", FIVE, 3, 1.2, 1.1, 0.3, 1.0, is_two_sided=True),
+    Design("two-sided, spread three times as far, n = 3", FIVE, 3, 1.2, 1.1, 0.3, 2.0, is_two_sided=True),
+    Design("two-sided, every trial later by 0.3 at the largest B, n = 3", FIVE, 3, 1.2, 1.1, 0.3, 0.0, True, 0.3),
     Design("censored: n = 3, half unreached at the two largest", FIVE, 3, 1.2, 1.1, censored_from=1024),
     Design("censored, two-sided: the same", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True, censored_from=1024),
     Design("confirmed: 5 sizes, n = 12, 6 seeds", FIVE, 12, 1.5, 1.03, is_confirmed=True),
@@ -114,7 +120,8 @@ def true_steps(batch_size: float) -> float:
 def excess(rng: np.random.Generator, design: Design, batch_size: int, shape: int | tuple[int, ...]) -> np.ndarray:
     place = math.log(batch_size / design.batch_sizes[0]) / math.log(design.batch_sizes[-1] / design.batch_sizes[0])
     z = rng.standard_normal(shape)
-    return np.asarray(design.spread * (1 + design.harder * place) * (z if design.is_two_sided else np.abs(z)))
+    luck = z if design.is_two_sided else np.abs(z)
+    return np.asarray(design.later * place + design.spread * (1 + design.harder * place) * luck)
 
 
 def make_rows(rng: np.random.Generator, design: Design, grid: Grid) -> list[StepsToResult]:

@@ -70,9 +70,8 @@ class LeastSquaresTrainer:
 
 def main() -> None:
     sweep = batchlab.Sweep.parse(SWEEP, "least-squares")
-    batchlab.run_sweep(sweep, LAB, trainer=LeastSquaresTrainer())
-    results = batchlab.Lab.open(LAB).results(sweep).results
-    for row in batchlab.summarise(results, sweep.search.hardest_goal).rows:
+    summary = batchlab.run_sweep(sweep, LAB, trainer=LeastSquaresTrainer())
+    for row in summary.rows:
         print(f"batch size {row.batch_size}: {row.steps} steps, {row.infeasible} diverged trials replaced")
 
 

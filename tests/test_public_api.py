@@ -27,7 +27,9 @@ PUBLIC = [
     "UpTo",
     "Workload",
     "check_trainer",
+    "confirm_sweep",
     "load_sweep",
+    "merge_labs",
     "run_sweep",
     "summarise",
 ]

@@ -27,7 +27,9 @@ _HOMES = {
     "UpTo": "batchlab.engine.base",
     "Workload": "batchlab.core.workload",
     "check_trainer": "batchlab.run.check_trainer",
+    "confirm_sweep": "batchlab.run.confirm",
     "load_sweep": "batchlab.spec.load",
+    "merge_labs": "batchlab.store.merge",
     "run_sweep": "batchlab.run.runner",
     "summarise": "batchlab.report.answers",
 }

@@ -21,6 +21,11 @@ def test_what_is_known_needs_no_advice(rows):
     ("end", "expected"),
     [
         (RegimeEnd(None, 50, None), "was not seen: batch size 2,048 would tell."),
+        (
+            RegimeEnd(80, 50, None),
+            "has a lower bound only, batch size 50: about 32 trials at each batch size, or a batch size larger than"
+            " 1,024, would tell.",
+        ),
         (RegimeEnd(None, None, 50), "was not seen: batch size 8 would tell."),
         (RegimeEnd(None, None, None), "is not known: about 32 trials at each batch size would tell."),
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.

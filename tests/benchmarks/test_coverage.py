@@ -28,13 +28,15 @@ def test_six_confirmed_seeds_cover_after_choosing_among_three(coverage):
         assert row["seeds"] != 6 or row["coverage"] >= 0.9, row
 
 
-@pytest.mark.parametrize("number", range(15))
+@pytest.mark.parametrize("number", range(18))
 def test_the_critical_batch_size_covers(coverage, number):
     (row,) = coverage.measure_critical_batch(200, coverage.DESIGNS[number : number + 1])
 
-    assert len(coverage.DESIGNS) == 15
-    assert row["coverage"] >= 0.9, row
-    is_biased = "harder" in row["design"]  # what is harder to find is found later: the curve itself is another
+    assert len(coverage.DESIGNS) == 18
+    # Where the minima follow another curve than the truth, the interval is of that curve: known to cover less.
+    is_biased = any(word in row["design"] for word in ("harder", "as far", "later"))
+    is_two_sided = "two-sided" in row["design"]
+    assert row["coverage"] >= (0.8 if is_biased and is_two_sided else 0.9), row
     assert is_biased or abs(row["bias"]) < 0.06, row
 
 

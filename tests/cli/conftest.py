@@ -118,7 +118,9 @@ def _environment(folder: Path) -> dict[str, str]:
 
 def _batchlab(*arguments: object, cwd: Path, **options: Any) -> Answer:
     command = [sys.executable, "-W", "error", "-m", "batchlab", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **options)
+    # Written out: readline, which pytest loads, puts COLUMNS where a process would find it and os.environ would not.
+    environment = {"env": dict(os.environ), **options}
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, **environment)
     return Answer(done.returncode, done.stdout, done.stderr)
 
 
@@ -127,7 +129,7 @@ def quiet_place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkey
     """Work in an empty folder with nothing of the user's and no network."""
     # matplotlib lists the system's fonts once and keeps the list: that takes seconds, so one list serves all tests.
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.getbasetemp() / "matplotlib"))
-    for name in ("BATCHLAB_DATA", "BATCHLAB_DEBUG", "PYTHONUNBUFFERED"):
+    for name in ("BATCHLAB_DATA", "BATCHLAB_DEBUG", "COLUMNS", "PYTHONUNBUFFERED"):
         monkeypatch.delenv(name, raising=False)
     for name, value in _environment(tmp_path).items():
         monkeypatch.setenv(name, value)

@@ -204,4 +204,4 @@ def test_a_report_leaves_out_a_sweep_without_a_known_goal(call, tree):
     answer = call("report")
 
     assert answer.code == 0
-    assert "has no known goal; it is left out" in answer.err
+    assert "has no known goal (--goal gives it one); it is left out" in answer.err

@@ -56,14 +56,13 @@ def test_the_full_protocol_stores_every_step_of_every_trial(full_lab_once):
 def test_the_curve_is_the_column_minima_of_the_table(call, full_lab_once):
     curve = json.loads(call("curve", "--lab", full_lab_once, "--json").out)
 
-    assert list(curve) == ["workload", "goal", "rows", "fit"]
+    assert list(curve) == ["workload", "goal", "headline", "protocol", "rows", "fit", "regimes"]
     assert (curve["workload"], curve["goal"]) == ("nqm/quadratic/sgd", "val/risk <= 0.05")
     assert [row["batch_size"] for row in curve["rows"]] == BATCH_SIZES
     for column, row in enumerate(curve["rows"]):
         steps, rate = min((steps[column], rate) for rate, steps in FIRST_STEPS.items() if steps[column] is not None)
-        interval = row.pop("ci")
+        del row["stuck"]  # large learning rates at small batch sizes: the noise keeps the risk where it began
 
-        assert interval[0] == steps
         assert row == {
             "batch_size": BATCH_SIZES[column],
             "reached": True,
@@ -73,9 +72,11 @@ def test_the_curve_is_the_column_minima_of_the_table(call, full_lab_once):
             "complete": 5,
             "infeasible": 0,
             "incomplete": 0,
+            "best_of": None,
+            "confirmed": None,
             "at_boundary": [],
         }
-    assert list(curve["fit"]) == ["s_min", "e_min", "b_crit", "b_crit_ci", "warning"]
+    assert list(curve["fit"]) == ["s_min", "e_min", "b_crit", "b_crit_ci", "contradicted_by", "warning"]
 
 
 def test_the_race_has_the_same_answer_as_the_full_protocol(call, full_lab_once, grid_lab_once):

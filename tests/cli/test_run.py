@@ -276,7 +276,7 @@ def test_a_run_prints_its_curve_and_what_the_race_saved(batchlab_process, small_
     again = batchlab_process("run", small_spec)
 
     assert answer.code == again.code == 0
-    assert answer.out.startswith("nqm/quadratic/sgd: steps to val/risk <= 0.3\nBatch size  Steps")
+    assert answer.out.startswith("nqm/quadratic/sgd: steps to val/risk <= 0.3\nBatch size  Minimum")
     assert re.search(
         r"The race trained [\d,]+ steps; every trial to its budget would be 1,200 \(\d+ times\)\.", answer.out
     )
@@ -290,7 +290,7 @@ def test_a_run_as_json_prints_the_curve_alone(call, small_lab, small_spec):
 
     assert run.code == 0
     assert run.out == curve.out
-    assert list(json.loads(run.out)) == ["workload", "goal", "rows", "fit"]
+    assert list(json.loads(run.out)) == ["workload", "goal", "headline", "protocol", "rows", "fit", "regimes"]
 
 
 def test_a_built_in_study_runs_by_name_with_values_set(call):

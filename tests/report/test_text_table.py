@@ -75,6 +75,20 @@ def test_the_key_may_stand_elsewhere_and_opens_the_blocks_below():
     ]
 
 
+def test_without_a_key_each_row_goes_on_below_itself():
+    rows = [["present", "32", "digits: digits/fc_128/sgd"], ["missing", "100", "lm1b: lm1b/lstm/sgd"]]
+
+    assert text_table(["data", "trials", "study"], rows, width=30, key=None).splitlines() == [
+        "   data  trials",
+        "    study",
+        "present      32",
+        "    digits: digits/fc_128/sgd",
+        "missing     100",
+        "    lm1b: lm1b/lstm/sgd",
+    ]
+    assert text_table(["data", "trials", "study"], rows, width=60, key=None).count("\n") == 2
+
+
 def test_a_group_of_columns_stays_together_where_it_can():
     header, rows = ["B", "steps", "least", "most"], [["1", "200", "100", "300"]]
 

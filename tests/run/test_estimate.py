@@ -72,6 +72,22 @@ def test_the_full_protocol_trains_to_the_budget_whatever_the_pilot_saw(make_scri
     assert (found.expected_steps, found.expected_seconds) == (100, found.max_seconds)
 
 
+def test_replicates_are_counted(make_scripted):
+    """Six seeds of three points, which meet the goal at 20 or by 30, and train to 100 at the most."""
+    study = study_of(make_scripted, **{"sweep.confirm": {"seeds": 6, "points": 3}})
+    found = _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20})
+
+    assert found.replicates == 18
+    assert found.expected_seconds == pytest.approx((4 + 18) * 30 * 1e-3)
+    assert found.max_seconds == pytest.approx((4 + 18) * 100 * 1e-3)
+
+
+def test_no_more_points_are_confirmed_than_there_are_trials(make_scripted):
+    study = study_of(make_scripted, **{"sweep.confirm": {"seeds": 2, "points": 9}})
+
+    assert _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20}).replicates == 8
+
+
 @given(
     goals=st.dictionaries(st.sampled_from(SIZES), st.integers(1, 1000)),
     met=st.none() | st.integers(1, 1000),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.steps_to_result import StepsToResult
-from batchlab.analysis.text import count
+from batchlab.analysis.text import count, significant
 
 MAX_OCTAVES = 2.0
 """A range over more doublings than these allows no firm sentence."""
@@ -22,7 +22,7 @@ def advise(
     >>> from batchlab.analysis import example_workload, steps_to_result
     >>> from batchlab.core.goal import Goal
     >>> rows = [steps_to_result(study, Goal.read("val/classification_error < 0.1")) for study in example_workload()]
-    >>> advise(rows, RegimeEnd(50, 40, 70), RegimeEnd(800, 700, None))
+    >>> advise(rows, RegimeEnd(50, 40, 70), RegimeEnd(None, 700, None))
     'Three trials at a batch size are too few for a firm sentence: run 6 or more. Where the maximal regime begins was \
 not seen: batch size 512 would tell.'
     """
@@ -51,7 +51,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], is_closed
     if end.low is None and end.high is None:
         return f"{what} is not known: {_more(rows, 4.0)} would tell."
     if end.high is None:
-        return f"{what} was not seen: batch size {count(2 * sizes[-1])} would tell."
+        return _seen_from_below(what, end, rows)
     if end.low is None:
         return f"{what} was not seen: {_below(sizes)} would tell."
     if end.octaves <= MAX_OCTAVES:
@@ -60,6 +60,14 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], is_closed
     middle = _untried(math.sqrt(end.low * end.high), sizes)
     way_out = _more(rows, end.octaves / MAX_OCTAVES)
     return f"{what} is known to a factor of {factor} only: {middle}{way_out} would tell."
+
+
+def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult]) -> str:
+    largest = rows[-1].batch_size
+    if end.value is None or end.low is None:
+        return f"{what} was not seen: batch size {count(2 * largest)} would tell."
+    ways = f"{_more(rows, 4.0)}, or a batch size larger than {count(largest)},"
+    return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} would tell."
 
 
 def _below(sizes: Sequence[int]) -> str:

@@ -2,7 +2,8 @@
 
 What is fitted is one estimand throughout, and its scatter about the curve gives the interval: search, seeds and the
 grid of evaluations all enter it, whatever their shares. Simulated coverage: docs/results/coverage.md. It assumes that
-the scatter is alike at all batch sizes and that the hyperbola holds.
+the scatter is alike at all batch sizes and that the hyperbola holds: a search that is harder at large batch sizes
+bends the curve of the minima, and then it covers 89 to 97 %.
 """
 
 from __future__ import annotations

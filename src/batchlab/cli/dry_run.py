@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
     from batchlab.run.estimate import StudyEstimate
 
+CONFIRMED = "Trials + runs that confirm the best points with fresh seeds."
 _HEADER = [
     "batch size",
     "trials",
@@ -48,7 +49,7 @@ def _cells(study: StudyEstimate) -> list[str]:
 
     return [
         f"{study.batch_size:,}",
-        f"{study.trials}",
+        f"{study.trials} + {study.replicates}" if study.replicates else f"{study.trials}",
         f"{study.attempts}",
         f"{study.max_steps:,}",
         f"{1e6 * study.seconds_per_trial_step:,.0f}",
@@ -64,15 +65,16 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
     from batchlab.core.duration import spell_seconds
 
     most = spell_seconds(sum(study.max_seconds for study in studies) / num_workers)
+    expected = spell_seconds(sum(study.expected_seconds or 0.0 for study in studies) / num_workers)
+    lines = [CONFIRMED] if any(study.replicates for study in studies) else []
     if sweep.search.protocol == "full":
-        return [f"About {most} with {num_workers} workers: every trial trains to its budget. Nothing was stored."]
-    lines = []
+        training = f"About {expected} with {num_workers} workers: every trial trains to its budget."
+        return [*lines, f"{training} Nothing was stored."]
     if any(study.expected_from for study in studies):
         lines.append("* No trial of the pilot met the goal here: guessed from the nearest batch size where one did.")
     if any(study.expected_seconds is None for study in studies):
         bound = f"at most {most} with {num_workers} workers"
         return [*lines, f"No trial of the pilot met the goal: no time can be expected, {bound}. Nothing was stored."]
-    expected = spell_seconds(sum(study.expected_seconds or 0.0 for study in studies) / num_workers)
     return [
         *lines,
         f"About {expected} expected with {num_workers} workers, going by a pilot of up to {studies[0].pilot.trials} "

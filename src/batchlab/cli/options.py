@@ -89,10 +89,10 @@ def print_json(data: Any) -> None:
 
 
 def print_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] | None = None, key: int = 0
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] | None = None, key: int | None = None
 ) -> None:
     """Print a plain table on stdout, no wider than the terminal; columns right-aligned but those in `left`, the last
-    where None. What does not fit beside goes below, each line opened by the column `key`.
+    where None. What does not fit beside goes below its row, or, with a `key`, below the table under that column again.
 
     >>> print_table(["B", "steps"], [["1", "1,234"], ["16", "80"]])
      B  steps

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from batchlab.analysis.summary import WorkloadSummary
 from batchlab.core.confirmation import Confirm
 from batchlab.engine.base import Trainer
 from batchlab.errors import LabError
+from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 
 
 def confirm_sweep(
-    lab: Path,
+    lab: Path | str,
     name: str,
     seeds: int = 6,
     points: int = 3,
@@ -23,9 +23,9 @@ def confirm_sweep(
     num_workers: int | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
-) -> WorkloadSummary | None:
+) -> ShownSummary | None:
     """Train up to `points` of the best points of every batch size again, with `seeds` fresh seeds each."""
-    store = Lab.open(lab)
+    store = Lab.open(Path(lab))
     stored = store.sweep(name)
     if stored.spec is None:
         raise LabError(

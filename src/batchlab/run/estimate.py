@@ -40,6 +40,9 @@ class StudyEstimate:
 
     batch_size: int
     trials: int
+    replicates: int
+    """Further runs that confirm the best points, at the most."""
+
     attempts: int
     max_steps: int
     first_point: dict[str, float]
@@ -117,25 +120,38 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
 
 def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[int, int]) -> StudyEstimate:
     points, steps, source = draw_points(study), *_expected_steps(study, pilot, goals)
+    replicates = 0 if study.confirm is None else study.confirm.seeds * min(study.confirm.points, study.trials)
 
-    def seconds(steps: int) -> float:
+    def seconds(steps: int, replicate_steps: int) -> float:
+        """Return what the trials and then the replicates take."""
+        runs = study.trials * each(steps)
+        return runs + replicates * each(replicate_steps)
+
+    def each(steps: int) -> float:
         evaluations = 1 + count_evaluations(study.evaluation, 0, steps)
-        each = steps * calibration.seconds_per_trial_step + evaluations * pilot.seconds_per_evaluation
-        return study.trials * each
+        return steps * calibration.seconds_per_trial_step + evaluations * pilot.seconds_per_evaluation
 
     return StudyEstimate(
         batch_size=study.batch_size,
         trials=study.trials,
+        replicates=replicates,
         attempts=len(points),
         max_steps=study.max_steps,
         first_point=points[0],
         seconds_per_trial_step=calibration.seconds_per_trial_step,
-        max_seconds=seconds(study.max_steps),
+        max_seconds=seconds(study.max_steps, study.max_steps),
         expected_steps=steps,
-        expected_seconds=None if steps is None else seconds(steps),
+        expected_seconds=None if steps is None else seconds(steps, _replicate_steps(study, pilot, steps)),
         expected_from=source,
         pilot=pilot,
     )
+
+
+def _replicate_steps(study: Study, pilot: Pilot, steps: int) -> int:
+    """Return where a replicate may end: it stops at the goal, a little later than the best trial met it."""
+    if pilot.goal_steps is None:
+        return steps
+    return min(study.max_steps, math.ceil(study.confirm_within * pilot.goal_steps))
 
 
 def _expected_steps(study: Study, pilot: Pilot, goals: dict[int, int]) -> tuple[int | None, int | None]:

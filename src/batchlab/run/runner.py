@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from batchlab.analysis.summary import WorkloadSummary, summarise
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.errors import Interrupted
 from batchlab.processes import end_if_imported_by_worker
+from batchlab.report.answers import summarise
+from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
 from batchlab.run.displays import Display, default_display
@@ -39,7 +40,7 @@ def run_sweep(
     trainer: Trainer | None = None,
     display: Display | None = None,
     only: range | None = None,
-) -> WorkloadSummary | None:
+) -> ShownSummary | None:
     """Train all studies of a sweep, store them in a lab, going on from whatever is there, and return the answer.
 
     A sweep that is more than the stored one (more trials, batch sizes, a longer race, `confirm`) grows it.

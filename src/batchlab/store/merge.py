@@ -35,9 +35,11 @@ class MergedSweep:
     """Batch sizes whose unfinished studies were joined: `run` closes their race."""
 
 
-def merge_labs(sources: Sequence[Path], into: Path) -> list[MergedSweep]:
+def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSweep]:
     """Join the sweeps of other labs into one; nothing is written where any of them does not fit."""
-    target, labs = Lab.create(into), [Lab.open(source) for source in sources]
+    into = Path(into)
+    labs = [Lab.open(Path(source)) for source in sources]
+    target = Lab.create(into)
     for lab in labs:
         if lab.folder.resolve() == into.resolve():
             raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
