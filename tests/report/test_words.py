@@ -322,3 +322,14 @@ def test_the_saving_of_the_race_is_a_share_of_the_full_protocol():
 
 def test_nested_values_are_named_by_their_place():
     assert words.facts({"a": [1, 2], "b": {"c": {"d": "x"}}}) == [("a", "1, 2"), ("b.c.d", "x")]
+
+
+def test_a_batch_size_whose_fresh_seeds_missed_the_goal_is_named(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+    missed = replace(summary.rows[1].confirmed, steps=None, end_step=900)
+    rows = (summary.rows[0], replace(summary.rows[1], confirmed=missed), summary.rows[2])
+
+    assert (
+        "Not confirmed at batch size 4: half or more of the runs with fresh seeds missed the goal within 900 steps."
+        in words.protocol(replace(summary, rows=rows, headline="best_of"))
+    )

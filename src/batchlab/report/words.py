@@ -274,6 +274,12 @@ def _confirmation(summary: WorkloadSummary) -> str | None:
         return f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
     if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
         return None
+    missed = [row for row in summary.rows if row.confirmed is not None and row.confirmed.steps is None]
+    if missed:
+        sizes = [row.batch_size for row in missed]
+        ends = [row.confirmed.end_step for row in missed if row.confirmed]
+        short = f"half or more of the runs with fresh seeds missed the goal within {listed(ends)} steps"
+        return f"Not confirmed at batch size {listed(sizes)}: {short}."
     return "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
 
 
