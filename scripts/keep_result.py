@@ -10,14 +10,19 @@ to write.
 from __future__ import annotations
 
 import csv
+import math
 import shutil
 import sys
+from bisect import bisect
 from pathlib import Path
 
 from batchlab import plots
+from batchlab.analysis.best_of import MIN_TRIALS
+from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.core.duration import spell_seconds
 from batchlab.files import write_json
+from batchlab.published.points import published_steps
 from batchlab.report import words
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.tables import published_beside, steps_table
@@ -67,6 +72,36 @@ def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
     plots.save(plots.metaparameters_figure(best), best, stem.with_name(f"{stem.name}-metaparameters"))
 
 
+def steps_of_trials(row: StepsToResult) -> str:
+    """Return the steps of every complete trial: `5,392, 5,932`, or `878, > 1,063` where one had not met the goal."""
+    missed = [f"> {row.end_step:,}"] * (row.num_trials - len(row.reached_steps))
+    return ", ".join([*(f"{steps:,}" for steps in sorted(row.reached_steps)), *missed])
+
+
+def between_published(published: dict[int, float], batch_size: int) -> float | None:
+    """Return the published steps between two batch sizes, along a straight line on log axes; None outside, and at one.
+
+    >>> between_published({8: 400, 32: 100}, 16)
+    200.0
+    """
+    sizes = sorted(published)
+    place = bisect(sizes, batch_size)
+    if batch_size in published or not 0 < place < len(sizes):
+        return None
+    low, high = sizes[place - 1], sizes[place]
+    share = math.log(batch_size / low) / math.log(high / low)
+    return round(math.exp((1 - share) * math.log(published[low]) + share * math.log(published[high])), 1)
+
+
+def print_between(summary: WorkloadSummary) -> None:
+    published = published_steps(summary.workload, summary.goal)
+    for row in summary.rows:
+        between, steps = between_published(published, row.batch_size), row.estimate(summary.headline).value
+        if between is not None:
+            ratio = f"ratio {steps / between:.2f}" if steps else f"ratio above {row.end_step / between:.2f}"
+            print(f"Batch size {row.batch_size:,}: {between:,.0f} steps between the published neighbours, {ratio}.")
+
+
 def print_facts(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates: int) -> None:
     published = published_beside(summary)
     table = steps_table(summary, published)
@@ -75,11 +110,15 @@ def print_facts(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates:
     sentences = [words.answer(summary), *([published.sentence] if published else []), words.protocol(summary)]
     for sentence in (*sentences, *(f"Note: {warning}" for warning in summary.warnings)):
         print(f"\n{sentence}")
+    if min(row.num_trials for row in summary.rows) < MIN_TRIALS:
+        print(*("", *(f"Batch size {row.batch_size:,}: {steps_of_trials(row)}." for row in summary.rows)), sep="\n")
+    print_between(summary)
     steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()
     print(f"\n{trials} trials, {steps:,} steps, {examples:,} examples; {num_replicates} replicates besides.")
     for row in summary.rows:
-        seconds = Lab.open(lab).study_folder(sweep, row.batch_size).record().wall_seconds or 0.0
-        print(f"Batch size {row.batch_size:,}: {spell_seconds(seconds)} of one core.")
+        seconds = Lab.open(lab).study_folder(sweep, row.batch_size).record().wall_seconds
+        if seconds is not None:
+            print(f"Batch size {row.batch_size:,}: {spell_seconds(seconds)} of one core.")
 
 
 def main() -> None:
@@ -87,7 +126,8 @@ def main() -> None:
     folder = RESULTS / (sys.argv[4] if len(sys.argv) > 4 else sweep)
     folder.mkdir(parents=True, exist_ok=True)
     results, summary = summarise_sweep(Lab.open(lab), sweep_name=sweep)
-    shutil.copyfile(spec, folder / f"{sweep}.toml")
+    if not (folder / f"{sweep}.toml").exists() or not spec.samefile(folder / f"{sweep}.toml"):
+        shutil.copyfile(spec, folder / f"{sweep}.toml")
     draw_figures(summary, folder / sweep)
     write_json(folder / "curve.json", curve_json(summary))
     write_tables(lab, sweep, folder)

@@ -106,7 +106,7 @@ def test_points_at_the_edge_are_flagged_where_they_matter_and_drawn_hollow(make_
 
     assert [(False, False), (True, True), (True, True)] == [quantity.is_at_boundary for quantity in data.quantities]
     assert [0, 1, 1] == [len(lines) for lines in hollow]
-    assert "at the edge of its search range" in words(figure)
+    assert "at the edge of what was tried" in words(figure)
 
 
 def test_axes_are_logarithmic_and_labelled(make_summary):

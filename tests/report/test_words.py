@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -126,6 +127,11 @@ def test_one_batch_size_says_nothing_of_scaling(make_summary):
     ("b_crit", "interval", "sentence"),
     [
         (104.2, Interval(98.1, 276.0), "The critical batch size is 104 (95 % interval 98.1 to 276, from minima)."),
+        (
+            104.2,
+            Interval(40.0, 276.0),
+            "The critical batch size lies between 40 and 276 (95 % interval, from minima; the fit says 104).",
+        ),
         (104.2, Interval(143.2, None), "The critical batch size is above 143 (95 %)."),
         (None, Interval(None, 88.0), "The critical batch size is below 88 (95 %)."),
         (None, Interval(None, None), "The critical batch size could not be determined."),
@@ -133,6 +139,21 @@ def test_one_batch_size_says_nothing_of_scaling(make_summary):
 )
 def test_the_critical_batch_size_never_stands_without_its_interval(make_summary, b_crit, interval, sentence):
     assert sentence in words.answer(with_fit(make_summary(), b_crit=b_crit, b_crit_ci=interval))
+
+
+def test_few_trials_give_a_hint(make_summary):
+    summary = with_fit(make_summary(num_trials=3), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0))
+
+    assert (
+        "A fit puts the critical batch size at 104 (95 % interval 98.1 to 276, from minima): a hint, no more, "
+        "from so few trials (3)."
+    ) in words.answer(summary)
+
+
+def test_a_contradicted_fit_says_so(make_summary):
+    summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), contradicted_by=(2048,))
+
+    assert "but batch size 2,048 contradicts it: see the notes." in words.answer(summary)
 
 
 def test_confirmed_medians_are_named_as_what_was_fitted(make_summary):
@@ -302,3 +323,14 @@ def test_the_saving_of_the_race_is_a_share_of_the_full_protocol():
 
 def test_nested_values_are_named_by_their_place():
     assert words.facts({"a": [1, 2], "b": {"c": {"d": "x"}}}) == [("a", "1, 2"), ("b.c.d", "x")]
+
+
+def test_a_batch_size_whose_fresh_seeds_missed_the_goal_is_named(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+    missed = replace(summary.rows[1].confirmed, steps=None, end_step=900)
+    rows = (summary.rows[0], replace(summary.rows[1], confirmed=missed), summary.rows[2])
+
+    assert (
+        "Not confirmed at batch size 4: half or more of the runs with fresh seeds missed the goal within 900 steps."
+        in words.protocol(replace(summary, rows=rows, headline="best_of"))
+    )

@@ -179,7 +179,7 @@ def _series(data: MetaparametersData, quantity: TunedQuantity) -> Iterator[Serie
         yield Series(label="square-root rule", kind="square-root rule", points=square_root, **common)
     edge = tuple(point for point, is_flagged in zip(points, quantity.is_at_boundary, strict=True) if is_flagged)
     if edge:
-        yield Series(label="at the edge of its search range", kind="at the edge", points=edge, **common)
+        yield Series(label="at the edge of what was tried", kind="at the edge", points=edge, **common)
 
 
 def _along(quantity: TunedQuantity, values: Sequence[float]) -> tuple[Point, ...]:

@@ -185,10 +185,20 @@ def _critical(summary: WorkloadSummary) -> str:
         return "The critical batch size could not be determined."
     if fit.b_crit is None or low is None or high is None:
         return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')} (95 %)."
-    return (
-        f"The critical batch size is {significant(fit.b_crit)} (95 % interval {bounds(low, high)}, "
-        f"from {_ESTIMANDS[fit.estimand]})."
-    )
+    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {_ESTIMANDS[fit.estimand]})"
+    if fit.contradicted_by:
+        sizes = listed(fit.contradicted_by)
+        return f"A fit puts the critical batch size at {found}, but batch size {sizes} contradicts it: see the notes."
+    fewest = min(row.num_trials for row in summary.rows if row.is_reached)
+    if fewest < MIN_TRIALS:
+        return f"A fit puts the critical batch size at {found}: a hint, no more, from so few trials ({fewest})."
+    if high > 2**MAX_OCTAVES * low:
+        span = f"{significant(low)} and {significant(high)}"
+        return (
+            f"The critical batch size lies between {span} (95 % interval, from {_ESTIMANDS[fit.estimand]}; "
+            f"the fit says {significant(fit.b_crit)})."
+        )
+    return f"The critical batch size is {found}."
 
 
 # Regimes
@@ -264,6 +274,12 @@ def _confirmation(summary: WorkloadSummary) -> str | None:
         return f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
     if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
         return None
+    missed = [row for row in summary.rows if row.confirmed is not None and row.confirmed.steps is None]
+    if missed:
+        sizes = [row.batch_size for row in missed]
+        ends = [row.confirmed.end_step for row in missed if row.confirmed]
+        short = f"half or more of the runs with fresh seeds missed the goal within {listed(ends)} steps"
+        return f"Not confirmed at batch size {listed(sizes)}: {short}."
     return "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
 
 
