@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import pytest
 
-COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "import", "export"]
+COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "merge", "import", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)])
@@ -43,8 +43,9 @@ def test_no_command_at_all_shows_the_help(call):
         (["curve", "--trials", "-3"], ["--trials", "1"]),
         (["curve", "--goal"], ["--goal"]),
         (["curve", "a/b/c", "d/e/f"], ["d/e/f"]),
-        (["figure"], ["steps-to-result", "metaparameters"]),
-        (["figure", "pie"], ["'pie'", "steps-to-result", "metaparameters"]),
+        (["figure"], ["name", "`batchlab figure --help`"]),
+        (["figure", "pie"], ['"pie"', "steps-to-result", "metaparameters"]),
+        (["figure", "step-to-result"], ['Did you mean "steps-to-result"?']),
         (["--debug"], ["command"]),
         (
             ["run", "nqm", "--trials", "8"],
