@@ -281,6 +281,12 @@ def test_the_protocol_is_stated(make_summary, protocol, sentence):
     assert words.protocol(make_summary(protocol=protocol)).startswith(sentence)
 
 
+def test_a_race_that_nobody_won_was_run_to_its_budget(make_summary):
+    summary = make_summary(sizes=(1, 4), unreached=(1, 4), protocol=RACE.model_copy(update={"max_steps": 20_000}))
+
+    assert words.protocol(summary) == "Raced, but no trial met the goal: every trial was trained to its budget."
+
+
 def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
     way_out = "Not confirmed: `batchlab confirm` trains the best points for the sweep's goal again with fresh seeds."
 

@@ -265,6 +265,8 @@ def _size(batch_size: float) -> str:
 
 
 def _race(summary: WorkloadSummary) -> str:
+    if all(row.ended_by == "budget" for row in summary.rows):
+        return "Raced, but no trial met the goal: every trial was trained to its budget."
     factor = summary.protocol.race_factor
     until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
     return f"Raced: trials ended {until} the first that met the goal, so counts of diverged and stuck ones end there."
