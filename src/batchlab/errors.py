@@ -19,6 +19,7 @@ A diverged trial, an unmet goal and a spent budget are outcomes, not errors: see
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
@@ -79,10 +80,17 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
 
     >>> unknown_name("optimizer", "sdg", ["sgd", "momentum"])
     'Unknown optimizer "sdg". Did you mean "sgd"? Known: momentum, sgd.'
+    >>> unknown_name("figure", "pie", ["paper-10", "paper-2"])
+    'Unknown figure "pie". Known: paper-2, paper-10.'
     """
-    known = sorted(known)
+    known = sorted(known, key=_in_order)
     close = difflib.get_close_matches(name, known, n=1)
     hint = f' Did you mean "{close[0]}"?' if close else ""
     shown = known if len(known) <= MOST_NAMES else difflib.get_close_matches(name, known, n=5, cutoff=0)
     more = f" and {len(known) - len(shown)} more" if len(shown) < len(known) else ""
     return f'Unknown {kind} "{name}".{hint} Known: {", ".join(shown)}{more}.'
+
+
+def _in_order(name: str) -> list[str | int]:
+    """Return what sorts names with numbers as one counts: paper-2 before paper-10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]

@@ -31,7 +31,7 @@ def test_what_is_known_needs_no_advice(rows):
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
         (
             RegimeEnd(256, 64, 1024),
-            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size would tell.",
+            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size, would tell.",
         ),
         (RegimeEnd(64, 16, 256), "is known to a factor of 16 only: about 16 trials at each batch size would tell."),
     ],

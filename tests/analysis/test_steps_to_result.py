@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from batchlab.analysis import Interval, first_steps, steps_to_result
+from batchlab.core.confirmation import Confirmation
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import Protocol
@@ -135,6 +136,17 @@ def test_what_ended_training_is_told_where_the_goal_was_not_met(make_result):
     assert steps_to_result(make_result([[3, 3]], protocol=race), GOAL).ended_by == "race"
     assert steps_to_result(make_result([[3, 3]], protocol=race, end_step=100), GOAL).ended_by == "budget"
     assert steps_to_result(make_result([[3, 3]]), GOAL).ended_by == "budget"
+
+
+def test_what_was_confirmed_is_known_also_where_another_goal_is_asked(make_result):
+    easy = Goal.read("val/loss < 2")
+    result = make_result(
+        [[3, 0.5]], confirmation=Confirmation(goal=GOAL, seeds=6, trial_ids=(0,), end_step=20, replicates=())
+    )
+    row = steps_to_result(result, easy)
+
+    assert (row.confirmed, row.confirmed_goal) == (None, GOAL)
+    assert steps_to_result(make_result([[3, 0.5]]), easy).confirmed_goal is None
 
 
 def test_a_goal_met_at_the_start_is_told(make_result):

@@ -23,6 +23,10 @@ def test_the_best_points_of_reached_batch_sizes_are_taken(make_row):
     assert [point.at_boundary for point in points] == [("momentum",), ()]
 
 
+def test_a_goal_met_before_training_tells_nothing_about_metaparameters(make_row):
+    assert tuned_points([make_row(1, [0], metaparameters={"learning_rate": 0.1}, at_boundary=("learning_rate",))]) == ()
+
+
 def test_absent_momentum_is_none_and_leaves_the_learning_rate_as_it_is(make_row):
     (point,) = tuned_points([make_row(1, [9], metaparameters={"learning_rate": 0.1})])
 

@@ -59,7 +59,7 @@ def test_an_import_ends_with_a_comparison(call, tree):
 
     assert (answer.code, answer.err) == (0, "")
     assert WORKLOAD in table[1]
-    assert table[-1] == "1 workloads; 0 of the 1 that the paper's archive has equal its inventory."
+    assert table[-1] == "1 workload; 0 of the 1 that the paper's archive has equal its inventory."
     assert json.loads(Path("lab/rejected.json").read_text()) == []
 
 

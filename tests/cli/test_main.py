@@ -47,7 +47,10 @@ def test_no_command_at_all_shows_the_help(call):
         (["figure", "pie"], ['"pie"', "steps-to-result", "metaparameters"]),
         (["figure", "step-to-result"], ['Did you mean "steps-to-result"?']),
         (["--debug"], ["command"]),
-        (["run", "nqm", "--trials", "8"], ["--trials", "--set sweep.trials=8", "`batchlab run --help`"]),
+        (
+            ["run", "nqm", "--trials", "8"],
+            ["--trials. Set it in the spec: --set sweep.trials=8 (see `batchlab run --help`)"],
+        ),
         (["run", "--max-steps=50", "nqm"], ["--max-steps", "--set sweep.max_steps=50"]),
         (["run", "nqm", "--pack-size", "4"], ["--set engine.pack_size=4"]),
         (["run", "nqm", "--seed"], ["--set seed=..."]),

@@ -62,7 +62,7 @@ def test_a_data_frame_has_a_row_for_each_batch_size(shown):
 def test_without_pandas_the_way_out_is_named(shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
 
-    with pytest.raises(InputError, match='pip install "batchlab.notebook."'):
+    with pytest.raises(InputError, match="pip install pandas"):
         shown.to_pandas()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from batchlab.analysis import BestOf, Interval
 from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.report import words
 
@@ -280,8 +281,14 @@ def test_the_protocol_is_stated(make_summary, protocol, sentence):
     assert words.protocol(make_summary(protocol=protocol)).startswith(sentence)
 
 
+def test_a_race_that_nobody_won_was_run_to_its_budget(make_summary):
+    summary = make_summary(sizes=(1, 4), unreached=(1, 4), protocol=RACE.model_copy(update={"max_steps": 20_000}))
+
+    assert words.protocol(summary) == "Raced, but no trial met the goal: every trial was trained to its budget."
+
+
 def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
-    way_out = "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
+    way_out = "Not confirmed: `batchlab confirm` trains the best points for the sweep's goal again with fresh seeds."
 
     assert words.protocol(make_summary()).endswith(way_out)
     assert words.protocol(make_summary(seeds=6)).endswith(
@@ -289,6 +296,20 @@ def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
     )
     for protocol in (EXACT, Protocol(kind="imported")):
         assert "onfirm" not in words.protocol(make_summary(num_trials=3, protocol=protocol))
+
+
+def test_a_confirmation_of_another_goal_or_of_more_trials_is_told(make_summary):
+    summary = make_summary(sizes=(1, 4, 16))
+
+    def told(goal):
+        rows = tuple(replace(row, confirmed_goal=Goal.read(goal)) for row in summary.rows)
+        return words.protocol(replace(summary, rows=rows))
+
+    other = "val/classification_error < 0.02"
+    assert told(other).endswith(f"Not confirmed: fresh seeds were trained to {other}, not to this goal.")
+    assert told(GOAL).endswith(
+        "Not confirmed at batch size 1, 4 and 16: the points that were trained again are not among these trials."
+    )
 
 
 # Facts

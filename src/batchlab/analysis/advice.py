@@ -58,8 +58,8 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], is_closed
         return None
     factor = f"{end.high / end.low:.2g}"
     middle = _untried(math.sqrt(end.low * end.high), sizes)
-    way_out = _more(rows, end.octaves / MAX_OCTAVES)
-    return f"{what} is known to a factor of {factor} only: {middle}{way_out} would tell."
+    way_out = f"{middle}{_more(rows, end.octaves / MAX_OCTAVES)}{',' if middle else ''}"
+    return f"{what} is known to a factor of {factor} only: {way_out} would tell."
 
 
 def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult]) -> str:

@@ -67,6 +67,9 @@ class StepsToResult:
     confirmed: ConfirmedSteps | None = None
     """None where the best points were not trained again for this goal."""
 
+    confirmed_goal: Goal | None = None
+    """The goal for which the best points of all trials were trained again, this one or another; None where none was."""
+
     protocol: Protocol = IMPORTED
     top_trials: tuple[Trial, ...] = ()
     """The trials close to the optimal one, fewest steps first: see `top_trials`."""
@@ -155,6 +158,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         best_of=best_of(reached_steps, len(steps_by_trial)) if is_random else None,
         # The points were chosen among all trials: they say nothing of a part that lacks some of them.
         confirmed=confirmed_steps(result, goal) if is_whole else None,
+        confirmed_goal=result.confirmation.goal if result.confirmation else None,
         protocol=result.protocol,
         top_trials=tuple(trials[trial_id] for trial_id in top_trials(steps_by_trial)),
     )

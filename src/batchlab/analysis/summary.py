@@ -45,7 +45,7 @@ class WorkloadSummary:
     """None where too few batch sizes met the goal."""
 
     tuned: tuple[TunedPoint, ...]
-    """The best metaparameters, for the rows that met the goal."""
+    """The best metaparameters, for the rows that met the goal by training."""
 
     @property
     def is_confirmed(self) -> bool:

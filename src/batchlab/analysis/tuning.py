@@ -56,7 +56,7 @@ class TunedPoint:
 
 
 def tuned_points(rows: Sequence[StepsToResult], headline: Headline = "minimum") -> tuple[TunedPoint, ...]:
-    """Return the best metaparameters of every batch size that met the goal, in the order of `rows`.
+    """Return the best metaparameters of every batch size that met the goal by training, in the order of `rows`.
 
     They are those of the confirmed configuration where that is the headline, else those of the optimal trial.
 
@@ -67,7 +67,7 @@ def tuned_points(rows: Sequence[StepsToResult], headline: Headline = "minimum") 
     >>> points[0].metaparameters["learning_rate"], points[0].region["learning_rate"]
     (0.01, (0.01, 0.03))
     """
-    return tuple(_tuned_point(row, headline) for row in rows if row.trial)
+    return tuple(_tuned_point(row, headline) for row in rows if row.trial and not row.start_met)
 
 
 @dataclass(frozen=True)

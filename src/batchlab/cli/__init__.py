@@ -92,7 +92,8 @@ def _run(arguments: list[str]) -> int:
         return end.exit_code
     except UsageError as error:
         command = error.ctx.command_path if error.ctx else "batchlab"
-        warn(f"{' '.join(error.format_message().split())}{_hint(error, arguments)} (see `{command} --help`)")
+        message = " ".join(error.format_message().split()).rstrip(".")
+        warn(f"{message}{_hint(error, arguments)} (see `{command} --help`)")
         return InputError.exit_code
     return 0
 
@@ -105,7 +106,7 @@ def _hint(error: Any, arguments: list[str]) -> str:
     from batchlab.core.sweep import spec_key
 
     key = spec_key(option.lstrip("-").replace("-", "_"))
-    return f" Set it in the spec: --set {key}={_value_of(option, arguments)}" if key else ""
+    return f". Set it in the spec: --set {key}={_value_of(option, arguments)}" if key else ""
 
 
 def _value_of(option: str, arguments: list[str]) -> str:

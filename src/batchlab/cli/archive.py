@@ -71,4 +71,9 @@ def _print_outcome(outcome: ImportOutcome) -> None:
     print_table(header, [[*(f"{number:,}" for number in row.numbers), row.verdict, row.workload] for row in rows])
     matching = sum(row.verdict == "equal" for row in rows)
     known = sum(row.verdict != "not in it" for row in rows)
-    print(f"{len(rows)} workloads; {matching} of the {known} that the paper's archive has equal its inventory.")
+    share = (
+        f"{matching} of the {known} that the paper's archive has equal its inventory"
+        if known
+        else "none is the paper's"
+    )
+    print(f"{len(rows)} {'workload' if len(rows) == 1 else 'workloads'}; {share}.")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, SweepOption, WorkloadArgument
+
+if TYPE_CHECKING:
+    from batchlab.store.stored_sweep import StoredSweep
 
 
 def confirm(
@@ -28,6 +32,22 @@ def confirm(
     from batchlab.run.displays import make_display
     from batchlab.store.lab import Lab
 
-    name = Lab.open(lab).find(workload, sweep).name
-    confirm_sweep(lab, name, seeds, points, data_dir=data, num_workers=workers, display=make_display())
-    print_curve(lab, None, name, as_json=as_json)
+    found = Lab.open(lab).find(workload, sweep)
+    _check_known(lab, found)
+    confirm_sweep(lab, found.name, seeds, points, data_dir=data, num_workers=workers, display=make_display())
+    print_curve(lab, None, found.name, as_json=as_json)
+
+
+def _check_known(lab: Path, found: StoredSweep) -> None:
+    """Raise LabError for a sweep that only a trainer from Python can have trained."""
+    from batchlab.errors import LabError, SpecError
+    from batchlab.spec.check import check_sweep
+
+    try:
+        if found.spec is not None:
+            check_sweep(found.spec)
+    except SpecError as error:
+        call = f'batchlab.confirm_sweep("{lab}", "{found.name}", trainer=...)'
+        raise LabError(
+            f"Sweep {found.name} in lab {lab} was trained by a trainer of your own: confirm it from Python, {call}."
+        ) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, warn
+from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_text, warn
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
@@ -81,7 +81,18 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     trained = sum(record.trained_steps or 0 for record in records)
     if sweep.search.protocol != "race" or not trained:
         return
-    full = sum(record.full_steps for record in records)
-    print(
-        f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({full / trained:.0f} times)."
-    )
+    print_text(_saving(trained, sum(record.full_steps for record in records)))
+
+
+def _saving(trained: int, full: int) -> str:
+    """Return what the race trained against the full protocol, in words.
+
+    >>> _saving(1_000, 40_000)
+    'The race trained 1,000 steps; every trial to its budget would be 40,000 (40 times).'
+    >>> _saving(40_000, 40_000)
+    'The race trained 40,000 steps, no fewer than every trial to its budget would: 40,000.'
+    """
+    if full <= trained:
+        return f"The race trained {trained:,} steps, no fewer than every trial to its budget would: {full:,}."
+    times = f"{full / trained:.2g}" if full < 10 * trained else f"{full / trained:.0f}"
+    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({times} times)."

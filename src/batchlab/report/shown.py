@@ -59,7 +59,7 @@ class ShownSummary(WorkloadSummary):
         try:
             import pandas
         except ImportError:
-            raise InputError('to_pandas() needs pandas. Install it: pip install "batchlab[notebook]"') from None
+            raise InputError("to_pandas() needs pandas. Install it: pip install pandas") from None
         return pandas.DataFrame([self._record(row) for row in self.rows])
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
@@ -11,6 +11,7 @@ from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.interval import Interval
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
+from batchlab.core.goal import Goal
 from batchlab.report.tables import format_interval, format_share, format_steps, span
 
 _ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
@@ -264,6 +265,8 @@ def _size(batch_size: float) -> str:
 
 
 def _race(summary: WorkloadSummary) -> str:
+    if all(row.ended_by == "budget" for row in summary.rows):
+        return "Raced, but no trial met the goal: every trial was trained to its budget."
     factor = summary.protocol.race_factor
     until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
     return f"Raced: trials ended {until} the first that met the goal, so counts of diverged and stuck ones end there."
@@ -280,7 +283,20 @@ def _confirmation(summary: WorkloadSummary) -> str | None:
         ends = [row.confirmed.end_step for row in missed if row.confirmed]
         short = f"half or more of the runs with fresh seeds missed the goal within {listed(ends)} steps"
         return f"Not confirmed at batch size {listed(sizes)}: {short}."
-    return "Not confirmed: `batchlab confirm` trains the best points again with fresh seeds."
+    others = {row.confirmed_goal for row in summary.rows if row.confirmed_goal is not None}
+    if others:
+        return _confirmed_otherwise(summary, others)
+    return "Not confirmed: `batchlab confirm` trains the best points for the sweep's goal again with fresh seeds."
+
+
+def _confirmed_otherwise(summary: WorkloadSummary, goals: Collection[Goal]) -> str:
+    """Return what was confirmed in place of what is asked: another goal, or more trials or batch sizes."""
+    if summary.goal not in goals:
+        return f"Not confirmed: fresh seeds were trained to {' and '.join(sorted(map(str, goals)))}, not to this goal."
+    sizes = [row.batch_size for row in summary.rows if row.is_reached and row.confirmed is None]
+    return (
+        f"Not confirmed at batch size {listed(sizes)}: the points that were trained again are not among these trials."
+    )
 
 
 def _is_exact(fit: CriticalBatchFit) -> bool:
