@@ -41,6 +41,14 @@ def test_the_caption_tells_the_answer_and_its_numbers(summaries):
     assert "Each point: confirmed median of 6 seeds, of the best points of 32 trials." == figure.get_suptitle()
 
 
+def test_a_sweep_that_reached_the_goal_nowhere_is_named(summaries, make_summary):
+    never = replace(make_summary(sizes=(1, 2), unreached=(1, 2), num_trials=4), workload="mnist/fc_9/nesterov_momentum")
+
+    assert compare_data({**summaries, "three": never}).caption.endswith(
+        "of the best points of 32 trials. Nowhere reached by nesterov_momentum."
+    )
+
+
 def test_every_point_has_a_row_and_a_goal_not_reached_no_steps(summaries):
     rows = compare_data(summaries).table()
     missed = [row for row in rows if row["series"] == "momentum" and row["batch_size"] in (1, 2)]

@@ -69,7 +69,9 @@ def compare_data(summaries: Mapping[str, WorkloadSummary], *, published: bool = 
         raise InputError(f"No sweep reached {goals[0]}. Give an easier goal with --goal.")
     x_axis, y_axis = steps_axes(series, f"Steps to {goals[0]}", ticks="numbers", reach=3.0)
     panel = Panel(title=shared, x_axis=x_axis, y_axis=y_axis, series=series)
-    return CompareData(panel=panel, headline=headline, caption=_caption(headline, rows))
+    never = [labels[name] for name, summary in summaries.items() if summary.best is None]
+    caption = _caption(headline, [row for row in rows if row.is_reached], never)
+    return CompareData(panel=panel, headline=headline, caption=caption)
 
 
 def compare_figure(data: CompareData) -> Figure:
@@ -97,11 +99,12 @@ def _series(
             yield published_series(summary.workload, summary.goal, beside)
 
 
-def _caption(headline: Headline, rows: list[StepsToResult]) -> str:
-    """Return what the points are: the best answer that all curves can give."""
+def _caption(headline: Headline, rows: list[StepsToResult], never: list[str]) -> str:
+    """Return what the points are, the best answer that all curves can give, and who has none."""
     words = answer_label(headline, rows)
     trials = f", of the best points of {span(row.num_trials for row in rows)} trials" if headline == "confirmed" else ""
-    return f"Each point: {words}{trials}."
+    missed = f" Nowhere reached by {', '.join(never)}." if never else ""
+    return f"Each point: {words}{trials}.{missed}"
 
 
 def _labels(workloads: Mapping[str, str]) -> tuple[str, dict[str, str]]:
