@@ -151,6 +151,13 @@ def test_few_trials_give_a_hint(make_summary):
     ) in words.answer(summary)
 
 
+def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
+    summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0))
+    summary = replace(summary, regimes=replace(summary.regimes, source="shape"))
+
+    assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(summary)
+
+
 def test_a_contradicted_fit_says_so(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), contradicted_by=(2048,))
 

@@ -191,6 +191,9 @@ def _critical(summary: WorkloadSummary) -> str:
         sizes = listed(fit.contradicted_by)
         return f"A fit puts the critical batch size at {found}, but batch size {sizes} contradicts it: see the notes."
     fewest = min(row.num_trials for row in summary.rows if row.is_reached)
+    if fewest >= MIN_TRIALS and summary.regimes is not None and summary.regimes.source == "shape":
+        poor = "A hyperbola does not describe these steps well; fitted all the same"
+        return f"{poor}, its critical batch size is {found}."
     if fewest < MIN_TRIALS:
         return f"A fit puts the critical batch size at {found}: a hint, no more, from so few trials ({fewest})."
     if high > 2**MAX_OCTAVES * low:
