@@ -131,3 +131,52 @@ def test_a_damaged_lab_is_named(make_nqm, tmp_path):
 
     with pytest.raises(LabError, match="measurements.parquet is corrupt"):
         merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+
+
+def test_a_lab_that_is_named_twice_is_refused(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+
+    with pytest.raises(LabError, match="named twice"):
+        merge_labs([tmp_path / "one", tmp_path / "one"], tmp_path / "both")
+
+
+def test_an_imported_sweep_takes_the_place_of_no_other(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+    imported = Lab.create(tmp_path / "other").folder / "sweeps" / "nqm" / "import.json"
+    imported.parent.mkdir()
+    imported.write_text('{"name": "nqm", "workload": "a/b/c", "batch_sizes": [], "source": {}}')
+
+    for labs in (["one", "other"], ["other", "one"]):
+        with pytest.raises(LabError, match="was imported"):
+            merge_labs([tmp_path / lab for lab in labs], tmp_path / "both")
+
+
+def test_a_table_for_one_batch_size_in_one_lab_only_is_a_difference(make_scripted, scripted, tmp_path, fill, make_lab):
+    other_sweep = make_scripted({"at": {8: {"evaluate": {"every": 5}}}})
+    one = make_lab("one", make_scripted(), scripted({0: 20}), fill, only=range(2))
+    other = make_lab("other", other_sweep, scripted({0: 20}), fill, only=range(2, 4))
+
+    with pytest.raises(LabError, match=r"at batch size 8: evaluation.every: (5 -> 10|10 -> 5)"):
+        merge_labs([one, other], tmp_path / "both")
+
+
+def test_a_study_that_is_growing_is_not_merged(make_scripted, scripted, tmp_path, fill, make_lab):
+    lab = make_lab("lab", make_scripted({"sweep.trials": 4}), scripted({0: 20}), fill)
+    larger = make_scripted({"sweep.trials": 8})
+    Lab.open(lab).admit(larger)
+    fill(larger.study(8), study_path(lab), scripted({0: 20}), pack_size=2, only=range(4, 6))
+
+    with pytest.raises(LabError, match="is growing at batch size 8"):
+        merge_labs([lab], tmp_path / "both")
+
+
+def test_points_that_are_there_already_are_not_joined_again(make_scripted, scripted, tmp_path, fill, make_lab):
+    """Two labs of one name beside a third with the same pack: none is lost, none counts twice."""
+    sweep, trainer = make_scripted({"sweep.trials": 8}), scripted({})
+    labs = [make_lab(name, sweep, trainer, fill, only=only) for name, only in (("a", range(2)), ("b", range(2, 4)))]
+    merge_labs(labs, tmp_path / "both")
+
+    (merged,) = merge_labs(labs, tmp_path / "both")
+
+    assert (merged.copied, merged.joined) == ((), ())
+    assert len(list((study_path(tmp_path / "both") / "parts").iterdir())) == 2

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from batchlab.core.growth import GROWS
 from batchlab.errors import LabError, SpecError
 from batchlab.store.lab import FORMAT, Lab
 
@@ -107,8 +108,8 @@ def test_a_changed_sweep_is_refused_with_the_difference(lab, make_sweep):
 
     assert str(caught.value) == (
         f'Sweep "small" in lab {lab.folder} was begun with another spec; changed: '
-        "search_space.learning_rate.max: 1.0 -> 2.0; sweep.trials: 2 -> 3. "
-        "Change it back, or give it a new name or another --lab."
+        "search_space.learning_rate.max: 1.0 -> 2.0. "
+        f"Change it back, or give it a new name or another --lab. {GROWS}"
     )
     assert lab.sweep("small").spec == make_sweep()
 

@@ -130,7 +130,8 @@ KILLS = {
 def test_a_kill_after_any_step_of_the_finish_ends_well(folder, make_record, measurements, trials, monkeypatch, moment):
     """Before study.json says `finished` the parts are all there; after it the outcome is."""
     running = make_record(pack_size=2)
-    finished = make_record(pack_size=2, state="finished", end_step=20)
+    counts = {Status.COMPLETE: 1, Status.INFEASIBLE: 1}
+    finished = make_record(pack_size=2, state="finished", end_step=20, counts=counts, num_measurements=5)
     folder.save_record(running)
     folder.save_part("1-0", measurements, {"round": 1})
     write_checkpoint(folder.checkpoint_path("1-1"), {"step": np.array(3)})

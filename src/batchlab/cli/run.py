@@ -48,7 +48,7 @@ def run(
     wanted = None if only is None else parse_only(only, sweep)
     run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display(), only=wanted)
     if wanted is not None:
-        warn(f"points {only} are trained; `batchlab run` without --only, or after `batchlab merge`, closes the race")
+        _say_what_only_did(only, sweep, lab)
         return
     print_curve(lab, sweep.workload.name, sweep.name, as_json=as_json)
     if not as_json:
@@ -67,6 +67,17 @@ def parse_only(text: str, sweep: Sweep) -> range:
     if not wanted or wanted[-1] >= points:
         raise InputError(f"--only {text}: the points of this sweep are 0..{points - 1}, FIRST not after LAST.")
     return wanted
+
+
+def _say_what_only_did(only: str | None, sweep: Sweep, lab: Path) -> None:
+    from batchlab.store.lab import Lab
+
+    store = Lab.open(lab)
+    folders = [store.study_folder(sweep.name, batch_size) for batch_size in sweep.search.batch_sizes]
+    if all(folder.record().state == "finished" and not folder.growing.has_record for folder in folders):
+        warn(f"--only {only} trained nothing: the race of every batch size is closed. More sweep.trials open it again")
+    else:
+        warn(f"points {only} are trained; `batchlab run` without --only, or after `batchlab merge`, closes the race")
 
 
 def _print_saving(sweep: Sweep, lab: Path) -> None:

@@ -23,7 +23,7 @@ class ConfirmRun:
     def __init__(self, folder: StudyFolder, record: StudyRecord, complete: list[Outcome]) -> None:
         assert record.study is not None and record.study.confirm is not None
         self._study, self._folder, self._points = record.study, folder, record.points
-        self._seeds = record.study.confirm.seeds
+        self._seeds, self._fingerprint = record.study.confirm.seeds, record.fingerprint
         self._trial_ids = points_to_confirm(record.study, complete)
         self._end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
         folder.confirming.make_room()
@@ -93,6 +93,7 @@ class ConfirmRun:
             trial_ids=self._trial_ids,
             end_step=self._end_step,
             replicates=tuple(self._replicate(outcome, part) for outcome, part in kept.values()),
+            study=self._fingerprint,
         )
         self._folder.finish_confirmation(confirmation, measurements)
 

@@ -78,7 +78,7 @@ class Lab:
         path = self.folder / "lab.json"
         data = read_json(path)
         version = data.get("format") if isinstance(data, dict) else None
-        if not isinstance(version, int):
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise LabError(f"{path} does not tell the lab's format. Restore it from a copy.")
         if version > FORMAT:
             raise LabError(
@@ -110,8 +110,12 @@ class Lab:
         """Return a stored sweep, run or imported."""
         folder = self.folder / "sweeps" / name
         if (folder / "sweep.json").exists():
-            return StoredSweep.run(self._spec(name))
-        return StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
+            stored = StoredSweep.run(self._spec(name))
+        else:
+            stored = StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
+        if stored.name != name:
+            raise LabError(f"{folder} holds sweep {stored.name}. Give the folder its name back, or remove it.")
+        return stored
 
     def _spec(self, name: str) -> Sweep:
         path = self.folder / "sweeps" / name / "sweep.json"
@@ -175,15 +179,33 @@ class Lab:
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
         results, unfinished, problems = [], [], []
         for batch_size in sweep.batch_sizes:
-            folder = self.study_folder(sweep.name, batch_size).readable
             try:
                 if self.is_finished(sweep.name, batch_size):
-                    results.append(folder.result(metrics))
+                    results.append(self._result(sweep, batch_size, metrics))
                 else:
                     unfinished.append(batch_size)
             except LabError as error:
                 problems.append(error)
         return SweepResults(sweep, results, unfinished, problems)
+
+    def _result(self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None) -> StudyResult:
+        """Return one finished study; read again where a grown one took its place meanwhile."""
+        home = self.study_folder(sweep.name, batch_size)
+        folder, identity = home.readable, home.readable.identity
+        try:
+            result = folder.result(metrics)
+        except LabError:
+            if home.readable.identity == identity:
+                raise
+            return self._result(sweep, batch_size, metrics)
+        if home.readable.identity != identity:
+            return self._result(sweep, batch_size, metrics)
+        if (result.workload, result.batch_size) != (sweep.workload, batch_size):
+            raise LabError(
+                f"{folder.folder / 'study.json'} is of {result.workload} at batch size {result.batch_size}. "
+                "Restore it from a copy, or remove its study's folder and run again."
+            )
+        return result
 
 
 def _read(kind: type[_Kind], path: Path) -> _Kind:

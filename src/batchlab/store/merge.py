@@ -11,7 +11,9 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError
 from batchlab.files import make_folder, sync_files, temporary_folder, write_json
 from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
 
@@ -43,6 +46,8 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
     for lab in labs:
         if lab.folder.resolve() == into.resolve():
             raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
+    if len({lab.folder.resolve() for lab in labs}) < len(labs):
+        raise LabError(f"Of the labs {', '.join(str(source) for source in sources)} one is named twice. Name it once.")
     with ExitStack() as locks:
         for lab in (target, *labs):
             if lab is target or os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
@@ -66,18 +71,19 @@ class _Plan:
         return self.name not in self.target.sweep_names()
 
     def check(self) -> None:
-        """Raise LabError where the sweep is another one, or has trials with other rows."""
+        """Raise LabError where the sweep is another one, is growing, or has trials with other rows."""
+        for batch_size in self.sweep.batch_sizes:
+            if self.source(batch_size).growing.folder.exists():
+                raise LabError(
+                    f'Sweep "{self.name}" of lab {self.lab.folder} is growing at batch size {batch_size}, and what is '
+                    "growing is not joined. Run it to its end there first: batchlab run."
+                )
         if self.is_new:
             return
         there = self.target.sweep(self.name)
-        if self.sweep.spec is None or there.spec is None:
-            raise LabError(
-                f'Sweep "{self.name}" of lab {self.lab.folder} is in {self.target.folder} already, and was imported. '
-                "Only sweeps that were run can be joined; import it into a lab of its own."
-            )
-        check_same_sweep(self.sweep.spec, there.spec, self.lab.folder, self.target.folder)
+        check_same_sweep(self.sweep, there, self.lab.folder, self.target.folder)
         for batch_size in self.sweep.batch_sizes:
-            check_same_trials(self._source(batch_size), self._place(batch_size))
+            check_same_trials(self.source(batch_size), self._place(batch_size))
 
     def carry_out(self) -> MergedSweep:
         """Copy what is not there; join what is there in part."""
@@ -86,19 +92,20 @@ class _Plan:
             return MergedSweep(self.name, self.sweep.batch_sizes, ())
         copied, joined = [], []
         for batch_size in self.sweep.batch_sizes:
-            source, place = self._source(batch_size), self._place(batch_size)
+            source, place = self.source(batch_size), self._place(batch_size)
             if not source.has_record or (place.has_record and place.record().state == "finished"):
                 continue
             if source.record().state == "finished" or not place.has_record:
                 self._copy_folder(source.folder, place.folder)
                 copied.append(batch_size)
             else:
-                _join_parts(source, place, self.lab.folder)
-                joined.append(batch_size)
+                if _join_parts(source, place):
+                    joined.append(batch_size)
         self._write_spec()
         return MergedSweep(self.name, tuple(copied), tuple(joined))
 
-    def _source(self, batch_size: int) -> StudyFolder:
+    def source(self, batch_size: int) -> StudyFolder:
+        """Return the folder of one study in the lab that it comes from."""
         return self.lab.study_folder(self.name, batch_size)
 
     def _place(self, batch_size: int) -> StudyFolder:
@@ -131,10 +138,18 @@ def _union(one: Sweep, other: Sweep) -> Sweep:
     return one.model_copy(update={"search": one.search.model_copy(update={"batch_sizes": sizes}), "at": at})
 
 
-def check_same_sweep(one: Sweep, other: Sweep, place: Path, other_place: Path) -> None:
-    """Raise LabError where two specs differ in more than their batch sizes."""
-    union = _union(other, one)
-    changes = differences(_union(one, other).plain(), union.plain())
+def check_same_sweep(stored: StoredSweep, other_stored: StoredSweep, place: Path, other_place: Path) -> None:
+    """Raise LabError where two specs differ in more than their batch sizes, or one was imported."""
+    one, other = stored.spec, other_stored.spec
+    if one is None or other is None:
+        raise LabError(
+            f'Sweep "{stored.name}" is in lab {place} and in {other_place}, and was imported. '
+            "Only sweeps that were run can be joined; import it into a lab of its own."
+        )
+    changes = differences(_union(one, other).plain(), _union(other, one).plain())
+    for batch_size in sorted({*one.search.batch_sizes} & {*other.search.batch_sizes}):
+        lines = differences(one.study(batch_size).plain(), other.study(batch_size).plain())
+        changes = changes or [f"at batch size {batch_size}: {line}" for line in lines]
     if changes:
         raise LabError(
             f'Sweep "{one.name}" is not the same in lab {place} and in {other_place}: {"; ".join(changes)}. '
@@ -193,22 +208,40 @@ def _until(curve: Curve, end: int) -> Measurements:
     return table.where(table.step <= end)
 
 
-def _join_parts(source: StudyFolder, place: StudyFolder, lab: Path) -> None:
-    """Copy the finished packs of one unfinished study to another; a name that is taken gets the lab's beside it."""
-    for name, (measurements, record) in source.parts().items():
-        taken = (place.folder / "parts" / f"{name}.parquet").exists()
-        place.save_part(f"{name}.{lab.name}" if taken else name, measurements, record)
+def _join_parts(source: StudyFolder, place: StudyFolder) -> int:
+    """Copy the finished packs of one unfinished study to another and return how many told something new."""
+    known: dict[int, int] = {}
+    for _, record in place.parts().values():
+        known |= {i: max(step, known.get(i, -1)) for i, step in _trained(record).items()}
+    new = {
+        name: (measurements, record)
+        for name, (measurements, record) in source.parts().items()
+        if any(step > known.get(i, -1) for i, step in _trained(record).items())
+    }
+    for name, (measurements, record) in new.items():
+        place.save_part(_free_name(place, name), measurements, record)
+    return len(new)
+
+
+def _trained(record: dict[str, Any]) -> dict[int, int]:
+    """Return how far each trial of a pack has trained."""
+    return {outcome["trial_id"]: outcome["last_step"] for outcome in record["outcomes"]}
+
+
+def _free_name(place: StudyFolder, name: str) -> str:
+    names = chain([name], (f"{name}.{number}" for number in count(2)))
+    return next(each for each in names if not (place.folder / "parts" / f"{each}.parquet").exists())
 
 
 def _check_each_other(plans: Sequence[_Plan]) -> None:
     """Check the labs that are merged against each other, as each was against the one that they go into."""
     for index, plan in enumerate(plans):
         for other in plans[:index]:
-            if other.name != plan.name or plan.sweep.spec is None or other.sweep.spec is None:
+            if other.name != plan.name:
                 continue
-            check_same_sweep(plan.sweep.spec, other.sweep.spec, plan.lab.folder, other.lab.folder)
+            check_same_sweep(plan.sweep, other.sweep, plan.lab.folder, other.lab.folder)
             for batch_size in set(plan.sweep.batch_sizes) & set(other.sweep.batch_sizes):
-                check_same_trials(plan._source(batch_size), other._source(batch_size))
+                check_same_trials(plan.source(batch_size), other.source(batch_size))
 
 
 def _joined(merged: Sequence[MergedSweep]) -> list[MergedSweep]:

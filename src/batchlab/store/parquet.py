@@ -48,6 +48,8 @@ def read_replicates(path: Path) -> Measurements:
     """Return the table that `write_replicates` wrote, each replicate by its number."""
     columns = read_measurements(path)
     metrics = dict(columns.metrics)
+    if "replicate" not in metrics:
+        raise LabError(f"{path} is no table of replicates. Remove it and confirmed.json, then confirm again.")
     replicate = metrics.pop("replicate").astype(np.int64)
     return Measurements(replicate * REPLICATE_STRIDE + columns.trial_id, columns.step, metrics)
 
@@ -77,9 +79,18 @@ def count_rows(path: Path) -> int:
 
 
 def read_record(path: Path) -> Any:
-    """Return the JSON data that travels in the file."""
+    """Return the JSON data that travels in the file; LabError where there is none."""
     metadata = _schema(path).metadata or {}
+    if RECORD_KEY not in metadata:
+        raise LabError(f"{path} is no pack: it tells no outcomes. Remove it and run again.")
     return json.loads(metadata[RECORD_KEY])
+
+
+def study_of(path: Path) -> str | None:
+    """Return the fingerprint of the study that a table of measurements belongs to; None where it tells none."""
+    metadata = _schema(path).metadata or {}
+    study = json.loads(metadata.get(RECORD_KEY, b"{}")).get("study")
+    return None if study is None else str(study)
 
 
 def _schema(path: Path) -> pa.Schema:

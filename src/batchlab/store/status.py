@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from batchlab.core.trial import Status
 from batchlab.errors import LabError
 from batchlab.files import read_json
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
 
-_OUTCOME = {"state", "counts", "num_measurements"}
+_STATUSES = {status.value for status in Status}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def sweep_statuses(lab: Lab) -> list[SweepStatus]:
 
 def _status(lab: Lab, name: str) -> SweepStatus:
     sweep = lab.sweep(name)
-    folders = [lab.study_folder(name, batch_size) for batch_size in sweep.batch_sizes]
+    folders = [lab.study_folder(name, batch_size).readable for batch_size in sweep.batch_sizes]
     finished, problems = [], []
     for folder in folders:
         try:
@@ -63,6 +64,14 @@ def _finished_record(folder: StudyFolder) -> dict[str, Any] | None:
     """Return study.json of a finished study as plain JSON: checking half a million points would take seconds."""
     path = folder.folder / "study.json"
     record = read_json(path) if folder.has_record else {"state": "running"}
-    if not isinstance(record, dict) or not (record.get("state") == "running" or record.keys() >= _OUTCOME):
+    if not isinstance(record, dict) or not (record.get("state") == "running" or _tells_outcome(record)):
         raise LabError(f"{path} is corrupt: it tells no outcome. Remove its study's folder and run again.")
     return None if record["state"] == "running" else record
+
+
+def _tells_outcome(record: dict[str, Any]) -> bool:
+    """Return whether a record holds the numbers that a finished study has."""
+    counts = record.get("counts")
+    numbers = [record.get("num_measurements"), *(counts.values() if isinstance(counts, dict) else [None])]
+    are_counts = all(isinstance(number, int) for number in numbers)
+    return record.get("state") == "finished" and are_counts and _STATUSES == set(counts or ())

@@ -23,6 +23,8 @@ one answers. Then two renames exchange them: the old one goes to `replaced/BATCH
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import shutil
 import zipfile
 from collections.abc import Sequence
@@ -43,6 +45,7 @@ from batchlab.core.value import Value
 from batchlab.errors import LabError, SpecError
 from batchlab.files import TEMPORARY, make_folder, read_json, sync_path, whole_file, whole_path, write_file, write_json
 from batchlab.store import parquet
+from batchlab.store.consistency import check_files
 
 _TRIALS = TypeAdapter(list[Trial])
 
@@ -108,6 +111,12 @@ class StudyRecord(Value):
         facts = self.study or self.imported
         assert facts is not None
         return facts
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that tells the study from every other: what was trained, at which batch size and points."""
+        facts = [self.workload, self.facts.batch_size, self.points]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def protocol(self) -> Protocol:
@@ -211,7 +220,8 @@ class StudyFolder:
         self, record: StudyRecord, trials: list[Trial], measurements: Measurements, *, sync: bool = True
     ) -> None:
         """Store the study's outcome; the parts go once it is safe."""
-        parquet.write_measurements(self.folder / "measurements.parquet", measurements, sync=sync)
+        path, belongs_to = self.folder / "measurements.parquet", {"study": record.fingerprint}
+        parquet.write_measurements(path, measurements, belongs_to, sync=sync)
         write_trials(self.folder / "trials.json", trials, sync=sync)
         self.save_record(record, sync=sync)
         self.tidy()
@@ -295,6 +305,14 @@ class StudyFolder:
         """This study, or while two renames exchange it for a grown one, the old one."""
         return self.replaced if not self.folder.exists() and self.replaced.folder.exists() else self
 
+    @property
+    def identity(self) -> int | None:
+        """A number that another folder at this place would not have; None where there is none."""
+        try:
+            return self.folder.stat().st_ino
+        except OSError:
+            return None
+
     def trials(self) -> list[Trial]:
         """Return the trial records of a finished study."""
         path = self.folder / "trials.json"
@@ -321,8 +339,13 @@ class StudyFolder:
 
     def result(self, metrics: list[str] | None = None) -> StudyResult:
         """Return a finished study as the analyses read it, with all metrics or only the named ones."""
-        measurements = parquet.read_measurements(self.folder / "measurements.parquet", metrics)
-        return self.record().result(self.trials(), measurements, self.confirmation())
+        path = self.folder / "measurements.parquet"
+        record, trials, confirmation = self.record(), self.trials(), self.confirmation()
+        measurements = parquet.read_measurements(path, metrics)
+        check_files(self.folder, record, trials, measurements, confirmation)
+        if parquet.study_of(path) not in (None, record.fingerprint):
+            raise LabError(f"{path} is of another study. Remove its study's folder and run again.")
+        return record.result(trials, measurements, confirmation)
 
 
 def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:

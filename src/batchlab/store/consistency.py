@@ -1,0 +1,93 @@
+"""Whether the files of a finished study belong together: one that was exchanged or edited must not answer silently."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batchlab.core.confirmation import Confirmation
+from batchlab.core.measurement import Measurements
+from batchlab.core.study import Study
+from batchlab.core.trial import Trial
+from batchlab.errors import LabError
+
+if TYPE_CHECKING:
+    from batchlab.store.study_folder import StudyRecord
+
+
+def check_files(
+    folder: Path,
+    record: StudyRecord,
+    trials: Sequence[Trial],
+    measurements: Measurements,
+    confirmation: Confirmation | None,
+) -> None:
+    """Raise LabError for the first file of a finished study that does not agree with the others."""
+    problems = _problems(record, trials, measurements, confirmation)
+    for name, problem in problems:
+        raise LabError(
+            f"{folder / name} does not belong to its study: {problem}. "
+            "Restore it from a copy, or remove its study's folder and run again."
+        )
+
+
+def _problems(
+    record: StudyRecord, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None
+) -> Iterator[tuple[str, str]]:
+    """Yield file and sentence of what does not agree; each test counts on the ones before it."""
+    if record.end_step is None or record.counts is None or record.num_measurements is None:
+        yield "study.json", "it tells no outcome"
+    if len(measurements) != record.num_measurements:
+        yield "measurements.parquet", f"{len(measurements):,} rows, not {record.num_measurements:,}"
+    if record.study is None:  # an archive is taken as it is
+        return
+    for problem in _trial_problems(record, record.study, trials):
+        yield "trials.json", problem
+    if not _is_sorted(measurements) or _last_steps(measurements) != {t.trial_id: t.last_step for t in trials}:
+        yield "measurements.parquet", "its trials end at other steps than trials.json tells"
+    for problem in _confirmation_problems(record, trials, confirmation) if confirmation else ():
+        yield "confirmed.json", problem
+
+
+def _trial_problems(record: StudyRecord, study: Study, trials: Sequence[Trial]) -> Iterator[str]:
+    counts = Counter(trial.status for trial in trials)
+    if any(counts[status] != number for status, number in (record.counts or {}).items()):
+        yield "it has other numbers of trials"
+    if [trial.trial_id for trial in trials] != list(range(len(trials))) or len(trials) > len(record.points):
+        yield "its trials are not those of the points 0, 1, 2, ..."
+    for trial, point in zip(trials, record.points, strict=False):
+        if trial.metaparameters != study.metaparameters(point):
+            yield f"trial {trial.trial_id} has other metaparameters than its point"
+
+
+def _is_sorted(measurements: Measurements) -> bool:
+    trial, step = np.diff(measurements.trial_id), np.diff(measurements.step)
+    return bool(np.all((trial > 0) | ((trial == 0) & (step > 0))))
+
+
+def _last_steps(measurements: Measurements) -> dict[int, int]:
+    ends = np.append(np.flatnonzero(np.diff(measurements.trial_id)), len(measurements) - 1)
+    return dict(zip(measurements.trial_id[ends].tolist(), measurements.step[ends].tolist(), strict=True))
+
+
+def _confirmation_problems(record: StudyRecord, trials: Sequence[Trial], confirmation: Confirmation) -> Iterator[str]:
+    if confirmation.study not in (None, record.fingerprint):
+        yield "it is of another study"
+    if not {trial.trial_id for trial in trials} >= set(confirmation.trial_ids):
+        yield "it is of trials that there are not"
+    if not _has_all_replicates(confirmation):
+        yield "its replicates are not those of its trials and seeds"
+    ends = [each.last_step if each.goal_step is None else each.goal_step for each in confirmation.replicates]
+    if not all(0 <= end <= confirmation.end_step for end in ends):
+        yield f"a replicate ends outside of steps 0 to {confirmation.end_step}"
+
+
+def _has_all_replicates(confirmation: Confirmation) -> bool:
+    if len(confirmation.replicates) != len(confirmation.trial_ids) * confirmation.seeds:
+        return False  # before as many are counted as a damaged number says
+    wanted = [(trial_id, i) for trial_id in confirmation.trial_ids for i in range(1, confirmation.seeds + 1)]
+    return [(each.trial_id, each.replicate) for each in confirmation.replicates] == wanted
