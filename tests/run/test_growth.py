@@ -207,3 +207,16 @@ def test_only_does_not_let_an_unconfirmed_study_take_the_place_of_a_confirmed_on
 
     assert len(folder.trials()) == 3
     assert folder.confirmation() is not None
+
+
+def test_a_study_of_an_own_trainer_is_not_gone_on_with_by_another(make_scripted, scripted, tmp_path, fill):
+    small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
+    fill(small, tmp_path / "8", scripted({1: 40}), pack_size=2, own_trainer="Mine")
+
+    with pytest.raises(LabError, match=r"was trained by Mine, and batchlab's own trainer would train something else"):
+        StudyRun(large, StudyFolder(tmp_path / "8"))
+    with pytest.raises(LabError, match="was trained by Mine, not by Yours"):
+        StudyRun(large, StudyFolder(tmp_path / "8"), own_trainer="Yours")
+
+    fill(large, tmp_path / "8", scripted({1: 40}), pack_size=2, own_trainer="Mine")
+    assert StudyFolder(tmp_path / "8").record().trainer == "Mine"

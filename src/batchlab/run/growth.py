@@ -27,12 +27,16 @@ BEFORE = "before"
 """The part, or parts, that hold what a study knew before it grew."""
 
 
-def open_study(study: Study, home: StudyFolder) -> StudyFolder:
-    """Return the folder in which a study is to be filled, with its record: its own, or `growing` where it grows."""
+def open_study(study: Study, home: StudyFolder, trainer: str | None = None) -> StudyFolder:
+    """Return the folder in which a study is to be filled, with its record: its own, or `growing` where it grows.
+
+    `trainer` is the class of a trainer of the user's own: the study is not gone on with by another.
+    """
     home.settle()
     if not home.has_record:
-        home.save_record(StudyRecord(study=study, points=tuple(draw_points(study))))
+        home.save_record(StudyRecord(study=study, points=tuple(draw_points(study)), trainer=trainer))
         return home
+    _check_trainer(home, trainer)
     if home.record().state == "running":
         return _renewed(home, study)
     if _searched(home).searches_as(study):
@@ -43,6 +47,16 @@ def open_study(study: Study, home: StudyFolder) -> StudyFolder:
     elif growing.record().state == "finished" and not _searched(growing).searches_as(study):
         _search_further(growing)
     return _renewed(growing, study)
+
+
+def _check_trainer(home: StudyFolder, trainer: str | None) -> None:
+    trained_by = home.record().trainer
+    if trained_by not in (None, trainer):
+        given = f"not by {trainer}" if trainer else "and batchlab's own trainer would train something else"
+        raise LabError(
+            f"{home.folder} was trained by {trained_by}, {given}. "
+            f"Go on from Python with run_sweep(..., trainer={trained_by}(...)), or use another --lab."
+        )
 
 
 def _searched(folder: StudyFolder) -> Study:
@@ -90,7 +104,7 @@ def _keep_known(source: StudyFolder, growing: StudyFolder) -> None:
     if confirmed is not None:
         growing.confirming.make_room()
         growing.confirming.save_part(BEFORE, confirmed.measurements, confirmed.record())
-    growing.save_record(StudyRecord(study=record.study, points=record.points, pack_size=record.pack_size))
+    growing.save_record(record.begun_anew())
 
 
 def known_parts(folder: StudyFolder) -> Iterator[Part]:

@@ -52,7 +52,7 @@ def run_sweep(
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
-    lab = Path(lab)
+    lab, own_trainer = Path(lab), None if trainer is None else type(trainer).__qualname__
     with _handled_by(signal.default_int_handler, signal.SIGTERM):
         if trainer is None:
             trainer = make_trainer(sweep, data_dir)
@@ -61,19 +61,20 @@ def run_sweep(
         store = Lab.create(lab)
         with store.locked():
             sweep = store.admit(sweep)
-            runs = _study_runs(sweep, store, only)
+            runs = _study_runs(sweep, store, only, own_trainer)
             _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or default_display()).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
 
 
-def _study_runs(sweep: Sweep, store: Lab, only: range | None) -> list[StudyRun]:
+def _study_runs(sweep: Sweep, store: Lab, only: range | None, own_trainer: str | None) -> list[StudyRun]:
     return [
         StudyRun(
             study,
             store.study_folder(sweep.name, study.batch_size),
             keep_states=sweep.engine.keep_states,
             only=only,
+            own_trainer=own_trainer,
         )
         for study in sweep.studies()
     ]

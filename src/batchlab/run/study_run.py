@@ -33,10 +33,16 @@ class StudyRun:
     """
 
     def __init__(
-        self, study: Study, home: StudyFolder, *, keep_states: bool = False, only: range | None = None
+        self,
+        study: Study,
+        home: StudyFolder,
+        *,
+        keep_states: bool = False,
+        only: range | None = None,
+        own_trainer: str | None = None,
     ) -> None:
         self.study, self._home, self._keep_states, self._only = study, home, keep_states, only
-        self._folder = open_study(study, home)
+        self._folder = open_study(study, home, own_trainer)
         self._record = self._folder.record()
         self._parts: dict[str, Part] = {}
         self._pending: dict[str, tuple[int, ...]] = {}

@@ -73,6 +73,9 @@ class StudyRecord(Value):
     pack_size: int | None = None
     """Trials trained together, once it is chosen."""
 
+    trainer: str | None = None
+    """The class of the trainer, where it was not batchlab's own."""
+
     state: Literal["running", "finished"] = "running"
     best_steps: int | None = None
     """Steps to the goal; none where it was not met."""
@@ -98,6 +101,11 @@ class StudyRecord(Value):
         if (self.study is None) == (self.imported is None):
             raise ValueError("a record holds a study or an imported one, and only one of them")
         return self
+
+    def begun_anew(self) -> StudyRecord:
+        """Return the record of the same study as it was before its search had an outcome."""
+        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer")}
+        return StudyRecord(**kept)
 
     @property
     def workload(self) -> str:
