@@ -205,3 +205,14 @@ def test_a_report_leaves_out_a_sweep_without_a_known_goal(call, tree):
 
     assert answer.code == 0
     assert "has no known goal (--goal gives it one); it is left out" in answer.err
+
+
+def test_an_export_says_that_what_was_confirmed_stays_behind(call, lab):
+    confirmation = {"goal": "val/loss < 1", "seeds": 1, "trial_ids": [], "end_step": 1, "replicates": []}
+    (path,) = Path("lab/sweeps").glob("*/16")
+    (path / "confirmed.json").write_text(json.dumps(confirmation))
+
+    answer = call("export", "out")
+
+    assert (answer.code, answer.out) == (0, "out: 2 studies\n")
+    assert "no place for replicates" in answer.err

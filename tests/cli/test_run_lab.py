@@ -150,3 +150,10 @@ def test_a_full_disk_is_one_line_and_the_next_run_completes(
     small_disk("16m")
     assert call("run", grid_spec, "--lab", lab, "--workers", 1, "--json").code == 0
     assert stored(lab) == stored(grid_lab_once)
+
+
+def test_only_says_that_a_closed_race_has_nothing_to_train(call, small_lab, small_spec):
+    answer = call("run", small_spec, "--only", "0..0")
+
+    assert answer.code == 0
+    assert "--only 0..0 trained nothing: the race of every batch size is closed" in answer.err

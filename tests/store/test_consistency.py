@@ -62,8 +62,9 @@ def test_measurements_of_another_batch_size_are_noticed(tmp_path, folder, finish
         (lambda data: data.update(seeds=0), "not those of its trials and seeds"),
         (lambda data: data.update(trial_ids=[7]), "trials that there are not"),
         (lambda data: data["replicates"][0].update(replicate=0), "not those of its trials and seeds"),
-        (lambda data: data["replicates"][0].update(goal_step=-1), "outside of steps 0 to 20"),
-        (lambda data: data["replicates"][0].update(goal_step=30), "outside of steps 0 to 20"),
+        (lambda data: data["replicates"][0].update(goal_step=-1), "ends neither at the goal"),
+        (lambda data: data["replicates"][0].pop("goal_step"), "ends neither at the goal"),
+        (lambda data: data["replicates"][0].update(goal_step=30, last_step=30), "ends neither at the goal"),
     ],
 )
 def test_a_confirmation_that_does_not_belong_to_the_study_is_named(folder, measurements, change, problem):

@@ -43,8 +43,13 @@ def export(
     from batchlab.store.archive.exporter import export_lab
     from batchlab.store.lab import Lab
 
-    studies = sum(1 for _ in export_lab(Lab.open(lab), out, workload))
+    store = Lab.open(lab)
+    studies = sum(1 for _ in export_lab(store, out, workload))
     print(f"{out}: {studies} studies")
+    sweeps = [store.find(workload)] if workload else store.sweeps()
+    folders = [store.study_folder(sweep.name, size) for sweep in sweeps for size in sweep.batch_sizes]
+    if any(folder.confirmation() for folder in folders):
+        warn("the published layout has no place for replicates: what was confirmed stays in the lab")
 
 
 class _Shares:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from batchlab.core.confirmation import Confirmation
+from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Trial
@@ -81,9 +81,16 @@ def _confirmation_problems(record: StudyRecord, trials: Sequence[Trial], confirm
         yield "it is of trials that there are not"
     if not _has_all_replicates(confirmation):
         yield "its replicates are not those of its trials and seeds"
-    ends = [each.last_step if each.goal_step is None else each.goal_step for each in confirmation.replicates]
-    if not all(0 <= end <= confirmation.end_step for end in ends):
-        yield f"a replicate ends outside of steps 0 to {confirmation.end_step}"
+    if not all(_is_possible(each, confirmation.end_step) for each in confirmation.replicates):
+        yield f"a replicate ends neither at the goal nor at its divergence nor at step {confirmation.end_step}"
+
+
+def _is_possible(replicate: Replicate, end_step: int) -> bool:
+    if not 0 <= replicate.last_step <= end_step:
+        return False
+    if replicate.goal_step is None:
+        return replicate.diverged_step is not None or replicate.last_step == end_step
+    return replicate.goal_step == replicate.last_step
 
 
 def _has_all_replicates(confirmation: Confirmation) -> bool:
