@@ -47,8 +47,8 @@ def test_a_misspelt_name_is_told_the_right_one():
         build_model(Named(name="simple_cnn_bas"), (1, 28, 28), 10)
 
     assert str(caught.value) == (
-        'Unknown model "simple_cnn_bas". Did you mean "simple_cnn_base"? Known: fc_1024_1024 (any widths), fc_128, '
-        "lstm, resnet_50, resnet_8, simple_cnn_base, simple_cnn_narrow, simple_cnn_wide, softmax_regression, "
+        'Unknown model "simple_cnn_bas". Did you mean "simple_cnn_base"? Known: fc_128, fc_1024_1024 (any widths), '
+        "lstm, resnet_8, resnet_50, simple_cnn_base, simple_cnn_narrow, simple_cnn_wide, softmax_regression, "
         "transformer_base, transformer_narrow_and_shallow, transformer_shallow, transformer_wide, vgg_11."
     )
 

@@ -56,7 +56,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], is_closed
         return f"{what} was not seen: {_below(sizes)} would tell."
     if end.octaves <= MAX_OCTAVES:
         return None
-    factor = f"{end.high / end.low:.2g}"
+    factor = significant(end.high / end.low, 2)
     middle = _untried(math.sqrt(end.low * end.high), sizes)
     way_out = f"{middle}{_more(rows, end.octaves / MAX_OCTAVES)}{',' if middle else ''}"
     return f"{what} is known to a factor of {factor} only: {way_out} would tell."
