@@ -123,10 +123,10 @@ def test_a_kill_while_studies_are_exchanged_ends_well(
     assert not (tmp_path / "growing").exists() and not (tmp_path / "replaced").exists()
 
 
-def test_points_that_come_out_differently_are_refused(make_scripted, scripted, tmp_path, fill):
+def test_points_that_come_out_differently_are_refused(make_scripted, tmp_path):
     small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
-    fill(small, tmp_path / "8", scripted({1: 40}), pack_size=2)
     folder = StudyFolder(tmp_path / "8")
+    StudyRun(small, folder).choose_pack_size(2)
     record = folder.record()
     folder.save_record(record.model_copy(update={"points": record.points[::-1]}))
 
