@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from batchlab.errors import LabError
+from batchlab.errors import LabError, StorageError
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
@@ -180,3 +180,16 @@ def test_points_that_are_there_already_are_not_joined_again(make_scripted, scrip
 
     assert (merged.copied, merged.joined) == ((), ())
     assert len(list((study_path(tmp_path / "both") / "parts").iterdir())) == 2
+
+
+def test_a_disk_that_refuses_is_one_line_and_leaves_nothing(make_nqm, tmp_path, monkeypatch):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+
+    def refuse(source, place, **_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", refuse)
+    with pytest.raises(StorageError, match="Could not write .*: .*No space left on device"):
+        merge_labs([tmp_path / "one"], tmp_path / "both")
+
+    assert not list((tmp_path / "both").rglob("*.tmp")) and not list((tmp_path / "both").rglob("study.json"))

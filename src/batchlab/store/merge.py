@@ -19,8 +19,8 @@ import numpy as np
 
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.sweep import Sweep, differences
-from batchlab.errors import LabError
-from batchlab.files import make_folder, sync_files, temporary_folder, write_json
+from batchlab.errors import LabError, StorageError
+from batchlab.files import make_folder, storage_error, sync_files, temporary_folder, write_json
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
@@ -126,10 +126,20 @@ class _Plan:
                 raise LabError(f"{path} is a link, which no lab holds. Remove it, then merge again.")
         make_folder(place.parent)
         with temporary_folder(place) as temporary:
-            shutil.copytree(source, temporary, dirs_exist_ok=True)
+            try:
+                shutil.copytree(source, temporary, dirs_exist_ok=True, copy_function=shutil.copyfile)
+            except OSError as error:
+                raise _refused(place, error) from error
             sync_files([folder for folder in (temporary, *temporary.rglob("*")) if folder.is_dir()])
             shutil.rmtree(place, ignore_errors=True)
             temporary.rename(place)
+
+
+def _refused(place: Path, error: OSError) -> StorageError:
+    """Return the one line for a copy that the disk refused; of many files that shutil names, the first."""
+    if isinstance(error, shutil.Error):
+        error = OSError(0, str(error.args[0][0][2]))
+    return storage_error(place, error)
 
 
 def _union(one: Sweep, other: Sweep) -> Sweep:
