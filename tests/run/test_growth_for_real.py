@@ -10,9 +10,17 @@ from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.merge import merge_labs
 
-DIGITS = ["sweep.batch_sizes=[2,16,128,1024]", "sweep.max_steps=2000", "engine.pack_size=8", "sweep.race_factor=1.2"]
+FEW = "sweep.confirm={seeds = 1, points = 1}"
+DIGITS = [
+    FEW,
+    "sweep.batch_sizes=[2,16,128,1024]",
+    "sweep.max_steps=2000",
+    "engine.pack_size=8",
+    "sweep.race_factor=1.2",
+]
 WILD = ["search_space.learning_rate={min = 1e-2, max = 1e3, scale = 'log'}"]
 FC = [
+    FEW,
     *("sweep.batch_sizes=[64,512]", "sweep.trials=4", "sweep.max_steps=300", "engine.pack_size=2"),
     *("sweep.goal='val/classification_error < 0.1'", "sweep.race_factor=1.2", *WILD),
 ]
@@ -77,6 +85,7 @@ def test_mnist_grows_as_if_begun_at_that_size(tmp_path, shared_data, more):
 @pytest.mark.slow
 def test_the_simple_cnn_grows_to_rounding(tmp_path, shared_data):
     settings = [
+        FEW,
         *("sweep.batch_sizes=[64]", "sweep.max_steps=30", "engine.pack_size=2", "sweep.evaluate={every = 10}"),
         *("sweep.goal='val/classification_error < 0.5'", "search_space.learning_rate={min = 1e-3, max = 0.05}"),
         "search_space.momentum={values = [0.9]}",
