@@ -71,6 +71,22 @@ class Interrupted(BatchlabError):
     exit_code = 75
 
 
+MOST_SHOWN = 100
+"""Characters of a value from outside that a message quotes at the most."""
+
+
+def shown(value: object, most: int = MOST_SHOWN) -> str:
+    """Return a value from outside as a message may quote it: no control characters, nothing unprintable, not endless.
+
+    >>> shown("plain"), shown("two\\nlines"), shown("x" * 1000, most=8)
+    ('plain', 'two\\\\nlines', 'xxxxxxxx... (1,000 characters)')
+    """
+    text = value if isinstance(value, str) else repr(value)
+    cut = text if len(text) <= most else text[:most]
+    plain = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)
+    return plain if cut is text else f"{plain}... ({len(text):,} characters)"
+
+
 MOST_NAMES = 20
 """Of more known names, an error lists only the closest."""
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -14,10 +15,12 @@ from typing import IO, Any
 
 import pydantic_core
 
-from batchlab.errors import LabError, StorageError
+from batchlab.errors import InputError, LabError, StorageError, shown
 from batchlab.processes import is_running
 
 TEMPORARY = ".tmp"
+MOST_JSON_BYTES = 1 << 30
+"""More than any record of a lab: a million points have 100 MB."""
 
 
 @contextmanager
@@ -131,9 +134,29 @@ def write_json(path: Path, data: Any, sync: bool = True) -> None:
 
 def read_json(path: Path) -> Any:
     """Return the JSON in `path`; LabError names the file if it is not JSON."""
+    return parse_json(read_bounded(path, MOST_JSON_BYTES), path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """Return the JSON that a file held; LabError names the file if it is none."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise LabError(f"{path} is corrupt: {shown(str(error))}. See what is sound with `batchlab verify`.") from None
+
+
+def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError) -> bytes:
+    """Return the bytes of a regular file of a sensible size; a pipe, a device or a giant is refused unread."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe that nobody writes to is not waited for
+        with open(descriptor, "rb") as file:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise kind(f"Could not read {shown(str(path))}: it is no regular file.")
+            if facts.st_size > most_bytes:
+                raise kind(
+                    f"Could not read {shown(str(path))}: it has {facts.st_size:,} bytes, more than {most_bytes:,}."
+                )
+            return file.read(most_bytes)
     except OSError as error:
-        raise LabError(f"Could not read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise LabError(f"{path} is corrupt: {error}. Restore it from a copy, or remove it and run again.") from error
+        raise kind(f"Could not read {shown(str(path))}: {error.strerror}.") from error
