@@ -12,7 +12,8 @@ import pytest
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status, Trial
-from batchlab.store.study_folder import StudyFolder, StudyRecord
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 SPEC: dict[str, Any] = {
     "name": "small",

@@ -8,7 +8,8 @@ import pytest
 from batchlab.core.trial import Status
 from batchlab.errors import LabError
 from batchlab.store import study_folder as study_folder_module
-from batchlab.store.study_folder import StudyFolder, read_checkpoint, write_checkpoint
+from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.store.study_folder import StudyFolder
 
 
 @pytest.fixture

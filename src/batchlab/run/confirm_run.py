@@ -14,7 +14,8 @@ from batchlab.run.part import Part, farthest
 from batchlab.search.confirm import end_of_replicates, points_to_confirm
 from batchlab.search.race import Outcome, packs
 from batchlab.store.pack_name import pack_name
-from batchlab.store.study_folder import StudyFolder, StudyRecord
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 
 class ConfirmRun:

@@ -21,7 +21,8 @@ from batchlab.errors import LabError
 from batchlab.run.part import Part
 from batchlab.search.race import Outcome
 from batchlab.search.samplers import draw_points
-from batchlab.store.study_folder import StudyFolder, StudyRecord
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 BEFORE = "before"
 """The part, or parts, that hold what a study knew before it grew."""

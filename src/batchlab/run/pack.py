@@ -16,7 +16,7 @@ from batchlab.engine.loop import Evaluated, train
 from batchlab.errors import Interrupted
 from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
-from batchlab.store.study_folder import read_checkpoint, write_checkpoint
+from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
 
 CHECKPOINT_SECONDS = 20.0
 

@@ -25,7 +25,7 @@ from batchlab.run.progress import StudyProgress
 from batchlab.run.study_run import StudyRun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
-from batchlab.store.study_folder import StudyRecord
+from batchlab.store.study_record import StudyRecord
 
 CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5

@@ -20,7 +20,8 @@ from batchlab.run.part import Part, farthest
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
 from batchlab.store.pack_name import pack_name
-from batchlab.store.study_folder import StudyFolder, StudyRecord
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 FIRST_PAUSE = 64
 """Steps of a pack's first turn, where a study has several packs."""

@@ -16,7 +16,7 @@ from batchlab.core.trial import Trial
 from batchlab.errors import LabError
 
 if TYPE_CHECKING:
-    from batchlab.store.study_folder import StudyRecord
+    from batchlab.store.study_record import StudyRecord
 
 
 def check_files(

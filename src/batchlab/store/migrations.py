@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.files import read_json, write_json
+from batchlab.store.checkpoint import trials_of_checkpoint
 from batchlab.store.pack_name import pack_name
-from batchlab.store.study_folder import trials_of_checkpoint
 
 
 def m002_points_are_a_sequence(folder: Path) -> None:

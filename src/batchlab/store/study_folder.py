@@ -23,143 +23,24 @@ one answers. Then two renames exchange them: the old one goes to `replaced/BATCH
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import shutil
-import zipfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
-import numpy as np
-from pydantic import TypeAdapter, ValidationError, model_validator
+from pydantic import TypeAdapter, ValidationError
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
-from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.result import StudyResult
-from batchlab.core.space import SearchSpace
-from batchlab.core.study import Study
-from batchlab.core.trial import Status, Trial
-from batchlab.core.value import Value
+from batchlab.core.trial import Trial
 from batchlab.errors import LabError, SpecError
-from batchlab.files import TEMPORARY, make_folder, read_json, sync_path, whole_file, whole_path, write_file, write_json
+from batchlab.files import TEMPORARY, make_folder, read_json, sync_path, whole_path, write_file, write_json
 from batchlab.store import parquet
+from batchlab.store.checkpoint import trials_of_checkpoint
 from batchlab.store.consistency import check_files
+from batchlab.store.study_record import StudyRecord
 
 _TRIALS = TypeAdapter(list[Trial])
-
-
-class ImportedStudy(Value):
-    """What an archive tells of a study that was not run here."""
-
-    workload: str
-    batch_size: int
-    search_space: SearchSpace
-    train_steps: int
-    """The least number of steps of a complete trial; 0 means that there was a time budget instead."""
-
-    early_stopping: bool = False
-
-
-class StudyRecord(Value):
-    """The contents of study.json: a study that is run here, or an imported one."""
-
-    study: Study | None = None
-    imported: ImportedStudy | None = None
-    points: tuple[dict[str, float], ...] = ()
-    """The points of the search space, drawn up front; trial i trains point i."""
-
-    pack_size: int | None = None
-    """Trials trained together, once it is chosen."""
-
-    trainer: str | None = None
-    """The class of the trainer, where it was not batchlab's own."""
-
-    state: Literal["running", "finished"] = "running"
-    best_steps: int | None = None
-    """Steps to the goal; none where it was not met."""
-
-    end_step: int | None = None
-    """The step to which the complete trials trained."""
-
-    trained_steps: int | None = None
-    """Updates computed for all trials, replaced and cut parts included."""
-
-    wall_seconds: float | None = None
-    """Processor time of all packs, on one core each."""
-
-    counts: dict[Status, int] | None = None
-    """Trials by how they ended."""
-
-    num_measurements: int | None = None
-    note: str | None = None
-    """What a reader should know, such as a budget of trials that could not be met."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.study is None) == (self.imported is None):
-            raise ValueError("a record holds a study or an imported one, and only one of them")
-        return self
-
-    def begun_anew(self) -> StudyRecord:
-        """Return the record of the same study as it was before its search had an outcome."""
-        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer")}
-        return StudyRecord(**kept)
-
-    @property
-    def workload(self) -> str:
-        """The name of the workload."""
-        facts = self.facts
-        return facts.workload.name if isinstance(facts, Study) else facts.workload
-
-    @property
-    def facts(self) -> Study | ImportedStudy:
-        """The study, wherever it comes from: its batch size and search space."""
-        facts = self.study or self.imported
-        assert facts is not None
-        return facts
-
-    @property
-    def fingerprint(self) -> str:
-        """A short text that tells the study from every other: what was trained, at which batch size and points."""
-        facts = [self.workload, self.facts.batch_size, self.points]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-    @property
-    def protocol(self) -> Protocol:
-        """How the study was searched."""
-        study = self.study
-        if study is None:
-            return IMPORTED
-        return Protocol(
-            kind="full" if study.race_factor is None else "race",
-            race_factor=study.race_factor,
-            max_steps=study.max_steps,
-            is_grid=study.sampler == "grid",
-            is_closed_form=study.workload.is_closed_form,
-        )
-
-    @property
-    def full_steps(self) -> int:
-        """The steps that the full protocol would train at the least; 0 where that is not known."""
-        return self.study.trials * self.study.max_steps if self.study else 0
-
-    def result(
-        self, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None = None
-    ) -> StudyResult:
-        """Return a finished study as the analyses read it."""
-        assert self.end_step is not None
-        return StudyResult(
-            workload=self.workload,
-            batch_size=self.facts.batch_size,
-            trials=tuple(trials),
-            measurements=measurements,
-            search_space=self.facts.search_space,
-            end_step=self.end_step,
-            protocol=self.protocol,
-            confirmation=confirmation,
-        )
 
 
 class StudyFolder:
@@ -359,27 +240,3 @@ class StudyFolder:
 def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:
     """Write the records of trials as JSON."""
     write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1), sync)
-
-
-def trials_of_checkpoint(checkpoint: Path) -> tuple[int, ...]:
-    """Return the trials of the pack that left a checkpoint: each has a row, at the least of step 0."""
-    arrays = read_checkpoint(checkpoint, ["rows.trial_id"]) or {}
-    return tuple(np.unique(arrays["rows.trial_id"]).tolist())
-
-
-def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays to an .npz file, whole."""
-    make_folder(path.parent)
-    with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
-
-
-def read_checkpoint(path: Path, names: Sequence[str] | None = None) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a checkpoint, or only the named ones; None where there is no file."""
-    if not path.exists():
-        return None
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names or arrays}
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise LabError(f"{path} is corrupt: {error}. Remove it and run again.") from error

@@ -16,7 +16,7 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.trial import Trial
 from batchlab.store.archive.layout import RejectedError, StudyPath, read_metadata, read_study
 from batchlab.store.columns import to_numpy
-from batchlab.store.study_folder import ImportedStudy
+from batchlab.store.study_record import ImportedStudy
 
 _MISSING = ["", "null", "NULL", "N/A", "NA", "#N/A"]
 """What pandas, too, reads as no number; "nan" is a number here."""

@@ -19,7 +19,7 @@ from batchlab.files import make_folder, write_file
 from batchlab.store.archive.layout import EXTRA, parameter_configs
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_folder import StudyRecord
+from batchlab.store.study_record import StudyRecord
 
 
 def export_lab(lab: Lab, out: Path, workload: str | None = None) -> Iterator[Path]:

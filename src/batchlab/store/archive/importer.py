@@ -30,7 +30,8 @@ from batchlab.store.archive.layout import RejectedError, StudyPath, end_step
 from batchlab.store.best_so_far import best_so_far, join_best_so_far
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
-from batchlab.store.study_folder import StudyFolder, StudyRecord
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 READING = 0.9
 """The share of the time that a tar file takes to be read; the rest is for storing its studies."""

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from batchlab.core.space import Range, SearchSpace, Values
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import InputError, SpecError
-from batchlab.store.study_folder import ImportedStudy
+from batchlab.store.study_record import ImportedStudy
 
 TOP = "batch_science"
 """The folder that the published archive unpacks to; it is no part of a workload's name."""
