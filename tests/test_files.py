@@ -132,7 +132,7 @@ def test_a_file_that_is_no_json_is_named(tmp_path, content):
     path = tmp_path / "a.json"
     path.write_bytes(content)
 
-    with pytest.raises(LabError, match=f"^{path} is corrupt: .*batchlab verify"):
+    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
         read_json(path)
 
 

@@ -19,6 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- published <- catalogue <-------- spec <- run <- cli
 #                      core <- published <- store <-------------------- run <- cli
 #                      core <- search <------------------------ spec <- run <- cli
+#                      core <- search, store <- verify <------------------- cli
 #                      core <- analysis, published <- plots <- report <---- cli
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
 ALLOWED = {
@@ -38,6 +39,7 @@ ALLOWED = {
     "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
     "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
+    "verify": {"errors", "files", "core", "published", "search", "store"},
     "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store", "report"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors

@@ -9,6 +9,7 @@
     |   +-- DataError                 a dataset file: missing, truncated, wrong checksum
     |   +-- LabError                  a lab, or one file of it
     |       +-- LabLockedError        another runner holds the lab
+    |       +-- DamagedError          exit code 1: a file that is not as it was written
     +-- StorageError (OSError)        exit code 2: the disk refused (full, read-only)
     +-- TrialError (RuntimeError)     exit code 1: a trial raised inside a worker process
     +-- Interrupted                   exit code 75: stopped by a signal, can be resumed
@@ -53,6 +54,16 @@ class LabError(InputError):
 
 class LabLockedError(LabError):
     """Another runner holds the lab's lock."""
+
+
+class DamagedError(LabError):
+    """A file of a lab is not as it was written: damaged, changed, exchanged or gone."""
+
+    exit_code = 1
+
+
+VERIFY = "See what is sound with `batchlab verify`."
+"""The way out of a damaged lab: it never makes anything worse."""
 
 
 class StorageError(BatchlabError, OSError):

@@ -15,10 +15,13 @@ from typing import IO, Any
 
 import pydantic_core
 
-from batchlab.errors import InputError, LabError, StorageError, shown
+from batchlab.errors import VERIFY, DamagedError, InputError, LabError, StorageError, shown
 from batchlab.processes import is_running
 
 TEMPORARY = ".tmp"
+MOST_PATH = 1_000
+"""Characters of a path that a message shows."""
+
 MOST_JSON_BYTES = 1 << 30
 """More than any record of a lab: a million points have 100 MB."""
 
@@ -133,16 +136,16 @@ def write_json(path: Path, data: Any, sync: bool = True) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return the JSON in `path`; LabError names the file if it is not JSON."""
+    """Return the JSON in `path`; DamagedError names the file if it is not JSON."""
     return parse_json(read_bounded(path, MOST_JSON_BYTES), path)
 
 
 def parse_json(content: bytes, path: Path) -> Any:
-    """Return the JSON that a file held; LabError names the file if it is none."""
+    """Return the JSON that a file held; DamagedError names the file if it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise LabError(f"{path} is corrupt: {shown(str(error))}. See what is sound with `batchlab verify`.") from None
+        raise DamagedError(f"{path} is damaged: {shown(str(error))}. {VERIFY}") from None
 
 
 def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError) -> bytes:
@@ -152,11 +155,10 @@ def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError)
         with open(descriptor, "rb") as file:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
-                raise kind(f"Could not read {shown(str(path))}: it is no regular file.")
+                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.")
             if facts.st_size > most_bytes:
-                raise kind(
-                    f"Could not read {shown(str(path))}: it has {facts.st_size:,} bytes, more than {most_bytes:,}."
-                )
-            return file.read(most_bytes)
+                size = f"{facts.st_size:,} bytes, more than {most_bytes:,}"
+                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it has {size}.")
+            return file.read(facts.st_size)
     except OSError as error:
-        raise kind(f"Could not read {shown(str(path))}: {error.strerror}.") from error
+        raise kind(f"Could not read {shown(str(path), MOST_PATH)}: {error.strerror}.") from error

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from batchlab.core.growth import fixed_digest
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status, Trial
@@ -88,7 +89,8 @@ def make_record(make_sweep: Callable[..., Sweep]) -> Callable[..., StudyRecord]:
 
     def make(batch_size: int = 8, **fields: Any) -> StudyRecord:
         points = ({"learning_rate": 0.1}, {"learning_rate": 0.9})
-        return StudyRecord(study=make_sweep().study(batch_size), points=points, **fields)
+        sweep = make_sweep()
+        return StudyRecord(study=sweep.study(batch_size), points=points, sweep=fixed_digest(sweep), **fields)
 
     return make
 

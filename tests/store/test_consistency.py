@@ -8,8 +8,9 @@ import pytest
 
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal
-from batchlab.errors import LabError
+from batchlab.errors import DamagedError, LabError
 from batchlab.store.lab import Lab
+from batchlab.store.seal import seal_of, write_sealed
 from batchlab.store.study_folder import StudyFolder
 
 
@@ -21,10 +22,20 @@ def folder(tmp_path, finish):
 
 
 def edit(folder, name, change):
+    """Change a file and give it a new seal, as somebody would who knows how: what it says is all that is left."""
     path = folder.folder / name
     data = json.loads(path.read_text())
+    data.pop("digest", None) if isinstance(data, dict) else None
     change(data)
-    path.write_text(json.dumps(data))
+    if name == "study.json":
+        write_sealed(path, data)
+    else:
+        path.write_text(json.dumps(data))
+        reseal(folder, name)
+
+
+def reseal(folder, name):
+    folder.save_record(folder.record().with_files({name: seal_of((folder.folder / name).read_bytes())}))
 
 
 @pytest.mark.parametrize(
@@ -50,14 +61,13 @@ def test_measurements_of_another_batch_size_are_noticed(tmp_path, folder, finish
     finish(StudyFolder(tmp_path / "32"), 32)
     (tmp_path / "32" / "measurements.parquet").replace(tmp_path / "8" / "measurements.parquet")
 
-    with pytest.raises(LabError, match="is of another study"):
+    with pytest.raises(DamagedError, match="measurements.parquet was changed after it was written"):
         folder.result()
 
 
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda data: data.update(study="0123456789abcdef"), "of another study"),
         (lambda data: data.update(seeds=10**30), "not those of its trials and seeds"),
         (lambda data: data.update(seeds=0), "not those of its trials and seeds"),
         (lambda data: data.update(trial_ids=[7]), "trials that there are not"),
@@ -69,8 +79,8 @@ def test_measurements_of_another_batch_size_are_noticed(tmp_path, folder, finish
 )
 def test_a_confirmation_that_does_not_belong_to_the_study_is_named(folder, measurements, change, problem):
     replicate = Replicate(trial_id=0, replicate=1, goal_step=10, last_step=10)
-    goal, study = Goal.read("val/classification_error < 0.5"), folder.record().fingerprint
-    confirmation = Confirmation(goal=goal, seeds=1, trial_ids=(0,), end_step=20, replicates=(replicate,), study=study)
+    goal = Goal.read("val/classification_error < 0.5")
+    confirmation = Confirmation(goal=goal, seeds=1, trial_ids=(0,), end_step=20, replicates=(replicate,))
     folder.finish_confirmation(confirmation, measurements)
     assert folder.result().confirmation == confirmation
     edit(folder, "confirmed.json", change)
@@ -99,11 +109,11 @@ def test_a_study_that_is_exchanged_while_it_is_read_is_read_again(tmp_path, make
     finish(home.growing)
     original, reads = StudyFolder.result, []
 
-    def result(self, metrics=None):
+    def result(self, metrics=None, record=None):
         if not reads:
             home.exchange()
-        reads.append(self.identity)
-        return original(self, metrics)
+        reads.append(self.version)
+        return original(self, metrics, record)
 
     monkeypatch.setattr(StudyFolder, "result", result)
 

@@ -9,7 +9,10 @@ from batchlab.core.trial import Status
 from batchlab.errors import LabError
 from batchlab.store import study_folder as study_folder_module
 from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.store.seal import write_sealed
 from batchlab.store.study_folder import StudyFolder
+
+STUDY = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def test_points_come_back_bit_for_bit(folder, make_record):
 
 def test_a_record_that_is_none_is_named(folder, make_record):
     folder.save_record(make_record())
-    (folder.folder / "study.json").write_text('{"points": []}')
+    write_sealed(folder.folder / "study.json", {"points": []})
 
     with pytest.raises(LabError, match=f"^{folder.folder / 'study.json'}: a record holds a study or an imported one"):
         folder.record()
@@ -53,22 +56,22 @@ def test_a_record_that_is_none_is_named(folder, make_record):
 
 def test_parts_come_back_with_their_outcomes(folder, make_record, measurements):
     folder.save_record(make_record())
-    folder.save_part("1-1", measurements, {"round": 1})
-    folder.save_part("1-0", measurements.where(measurements.trial_id == 0), {"round": 2})
+    folder.save_part("1-1", measurements, {"round": 1, "outcomes": []}, STUDY)
+    folder.save_part("1-0", measurements.where(measurements.trial_id == 0), {"round": 2, "outcomes": []}, STUDY)
 
-    parts = folder.parts()
+    parts = folder.parts(STUDY)
 
     assert list(parts) == ["1-0", "1-1"]
     assert [len(table) for table, _ in parts.values()] == [3, 5]
-    assert [outcome for _, outcome in parts.values()] == [{"round": 2}, {"round": 1}]
+    assert [outcome for _, outcome in parts.values()] == [{"round": 2, "outcomes": []}, {"round": 1, "outcomes": []}]
 
 
 def test_a_part_takes_the_place_of_its_checkpoint(folder, make_record, measurements):
     folder.save_record(make_record())
     for name in ("1-0", "1-1"):
-        write_checkpoint(folder.checkpoint_path(name), {"step": np.array(3)})
+        write_checkpoint(folder.checkpoint_path(name), {"step": np.array(3)}, STUDY)
 
-    folder.save_part("1-0", measurements, {})
+    folder.save_part("1-0", measurements, {"outcomes": []}, STUDY)
 
     assert not folder.checkpoint_path("1-0").exists()
     assert folder.checkpoint_path("1-1").exists()
@@ -77,11 +80,11 @@ def test_a_part_takes_the_place_of_its_checkpoint(folder, make_record, measureme
 def test_a_half_written_part_is_none(folder, make_record, measurements):
     """What a kill leaves of a file is under a temporary name, and nobody reads that."""
     folder.save_record(make_record())
-    folder.save_part("1-0", measurements, {})
+    folder.save_part("1-0", measurements, {"outcomes": []}, STUDY)
     whole = (folder.folder / "parts" / "1-0.parquet").read_bytes()
     (folder.folder / "parts" / "1-1.parquet.99.tmp").write_bytes(whole[:100])
 
-    assert list(folder.parts()) == ["1-0"]
+    assert list(folder.parts(STUDY)) == ["1-0"]
 
 
 # Finishing
@@ -120,8 +123,8 @@ def kill_after(monkeypatch, target, attribute, count=1):
 
 KILLS = {
     "the measurements": (study_folder_module.parquet, "write_measurements", 1),
-    "the trials": (study_folder_module, "write_trials", 1),
-    "the record": (study_folder_module, "write_json", 1),
+    "the trials": (study_folder_module, "write_file", 1),
+    "the record": (study_folder_module, "write_file", 2),
     "removing the parts": (study_folder_module.shutil, "rmtree", 1),
     "removing the checkpoints": (study_folder_module.shutil, "rmtree", 2),
 }
@@ -134,8 +137,8 @@ def test_a_kill_after_any_step_of_the_finish_ends_well(folder, make_record, meas
     counts = {Status.COMPLETE: 1, Status.INFEASIBLE: 1}
     finished = make_record(pack_size=2, state="finished", end_step=20, counts=counts, num_measurements=5)
     folder.save_record(running)
-    folder.save_part("1-0", measurements, {"round": 1})
-    write_checkpoint(folder.checkpoint_path("1-1"), {"step": np.array(3)})
+    folder.save_part("1-0", measurements, {"round": 1, "outcomes": []}, STUDY)
+    write_checkpoint(folder.checkpoint_path("1-1"), {"step": np.array(3)}, STUDY)
     with monkeypatch.context() as patch:
         kill_after(patch, *KILLS[moment])
         with pytest.raises(Killed):
@@ -144,10 +147,10 @@ def test_a_kill_after_any_step_of_the_finish_ends_well(folder, make_record, meas
     rerun = StudyFolder(folder.folder)
     if moment in ("the measurements", "the trials"):
         assert rerun.record() == running
-        assert list(rerun.parts()) == ["1-0"]
+        assert list(rerun.parts(STUDY)) == ["1-0"]
         rerun.finish(finished, trials, measurements)
     else:
-        assert rerun.record() == finished
+        assert rerun.record() == finished.model_copy(update={"files": rerun.record().files})
         rerun.tidy()
 
     assert names(rerun) == ["measurements.parquet", "study.json", "trials.json"]
@@ -194,8 +197,8 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
         "program.diverged": np.empty((0, 2), np.int64),
     }
 
-    write_checkpoint(tmp_path / "1-0.npz", arrays)
-    read = read_checkpoint(tmp_path / "1-0.npz")
+    write_checkpoint(tmp_path / "1-0.npz", arrays, STUDY)
+    read = read_checkpoint(tmp_path / "1-0.npz", STUDY)
 
     assert set(arrays) <= set(read)
     for name, array in arrays.items():
@@ -211,7 +214,7 @@ def test_no_checkpoint_is_none(tmp_path):
 
 def test_an_object_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
-        write_checkpoint(tmp_path / "1-0.npz", {"objects": np.array([{"a": 1}], dtype=object)})
+        write_checkpoint(tmp_path / "1-0.npz", {"objects": np.array([{"a": 1}], dtype=object)}, STUDY)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -221,27 +224,27 @@ def test_a_pickled_array_is_refused_when_read(tmp_path):
     path = tmp_path / "1-0.npz"
     np.savez(path, objects=np.array([{"a": 1}], dtype=object))
 
-    with pytest.raises(LabError, match=f"^{path} is corrupt: .*Remove it and run again"):
+    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
         read_checkpoint(path)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 10, 0.5, 0.99])
 def test_a_truncated_checkpoint_is_named(tmp_path, kept):
     path = tmp_path / "1-0.npz"
-    write_checkpoint(path, {"parameters": np.zeros(1_000)})
+    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
 
-    with pytest.raises(LabError, match=f"^{path} is corrupt: .*Remove it and run again"):
+    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
         read_checkpoint(path)
 
 
 def test_a_checkpoint_with_a_wrong_bit_is_named(tmp_path):
     path = tmp_path / "1-0.npz"
-    write_checkpoint(path, {"parameters": np.zeros(1_000)})
+    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
-    with pytest.raises(LabError, match=f"^{path} is corrupt"):
+    with pytest.raises(LabError, match=f"^{path} (is damaged|was changed)"):
         read_checkpoint(path)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batchlab.cli import archive, confirm, curve, figure, merge, report, run, status, workloads
+from batchlab.cli import archive, confirm, curve, figure, merge, report, run, status, verify, workloads
 from batchlab.cli.options import warn
 from batchlab.errors import BatchlabError, InputError, Interrupted
 
@@ -25,6 +25,7 @@ for command in (run.run, status.status, workloads.workloads, curve.curve, figure
     app.command()(command)
 app.command()(confirm.confirm)
 app.command()(merge.merge)
+app.command()(verify.verify)
 app.command("import")(archive.import_)
 app.command()(archive.export)
 

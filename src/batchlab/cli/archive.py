@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, LabOption, print_table, warn
+from batchlab.cli.shares import Shares
 
 if TYPE_CHECKING:
     from batchlab.store.archive.importer import ImportOutcome
@@ -28,7 +27,7 @@ def import_(
     """
     from batchlab.store.archive.importer import import_archive
 
-    outcome = import_archive(path, lab, strict=strict, processes=workers, report=_Shares())
+    outcome = import_archive(path, lab, strict=strict, processes=workers, report=Shares())
     _print_outcome(outcome)
     if outcome.rejected:
         warn(f"{len(outcome.rejected)} broken studies or trials were left out; see {lab / 'rejected.json'}")
@@ -50,22 +49,6 @@ def export(
     folders = [store.study_folder(sweep.name, size) for sweep in sweeps for size in sweep.batch_sizes]
     if any(folder.confirmation() for folder in folders):
         warn("the published layout has no place for replicates: what was confirmed stays in the lab")
-
-
-class _Shares:
-    """Prints how far the import is and how long it may take, every few seconds."""
-
-    def __init__(self) -> None:
-        self._started = self._shown = time.perf_counter()
-
-    def __call__(self, share: float) -> None:
-        now = time.perf_counter()
-        if now - self._shown > 2 and share > 0:
-            from batchlab.core.duration import spell_seconds
-
-            self._shown = now
-            left = spell_seconds((now - self._started) * (1 - share) / share)
-            print(f"{100 * share:.0f} % done, about {left} left", file=sys.stderr, flush=True)
 
 
 def _print_outcome(outcome: ImportOutcome) -> None:

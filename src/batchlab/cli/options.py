@@ -71,11 +71,11 @@ def read_goal(text: str | None) -> Goal | None:
 
 
 def fail_on_problems(problems: Sequence[object]) -> None:
-    """Say what could not be read of a lab and end with exit code 2, once the rest has been printed."""
+    """Say what could not be read of a lab and end with exit code 1, once the rest has been printed."""
     for problem in problems:
         warn(str(problem))
     if problems:
-        raise typer.Exit(2)
+        raise typer.Exit(1)
 
 
 def warn(sentence: str) -> None:

@@ -56,9 +56,6 @@ class Confirmation(Value):
     replicates: tuple[Replicate, ...]
     """In the order of `trial_ids`, then of replicates."""
 
-    study: str | None = None
-    """The fingerprint of the study whose points they are."""
-
 
 def replicate_id(trial_id: int, replicate: int) -> int:
     """Return the number that a replicate trains under: every random stream of a trainer is keyed by it.

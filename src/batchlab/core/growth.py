@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from typing import Any
 
@@ -12,6 +14,11 @@ from batchlab.core.sweep import SearchPlan, Sweep, differences
 GROWS = (
     "What can grow: sweep.trials, batch_sizes, race_factor, max_steps, max_examples, max_attempts, confirm,"
     ' and protocol from "race" to "full".'
+)
+
+
+_GROWING = frozenset(
+    {"trials", "batch_sizes", "race_factor", "max_steps", "max_examples", "max_attempts", "confirm", "protocol"}
 )
 
 
@@ -37,6 +44,14 @@ def not_grown(old: Sweep, new: Sweep) -> list[str]:
     ]
 
 
+def fixed_digest(sweep: Sweep) -> str:
+    """Return a short text that all specs share that one sweep can grow through, and no other has."""
+    plain = sweep.model_dump(mode="json", exclude_defaults=True, exclude={"at"})
+    plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _GROWING}
+    plain.get("engine", {}).pop("keep_states", None)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def _fixed(sweep: Sweep, old: Sweep) -> dict[str, Any]:
     """Return a spec as plain data in which all that has grown since `old` is as it was there."""
     plain, before = sweep.plain(), old.plain()
@@ -60,7 +75,21 @@ def _grown(old: SearchPlan, new: SearchPlan) -> list[str]:
     return [name for name, has_grown in grown.items() if has_grown]
 
 
-def _limit(limit: int | None) -> float:
+def study_changes(old: Study, new: Study) -> list[str]:
+    """Return what of `new` is neither as in `old` nor more of it, a line each."""
+    grown = {
+        "trials": new.trials >= old.trials,
+        "attempts": new.attempts >= old.attempts,
+        "max_steps": new.max_steps >= old.max_steps,
+        "race_factor": _limit(new.race_factor) >= _limit(old.race_factor),
+        "confirm": _confirms_more(old.confirm, new.confirm),
+        "confirm_within": True,
+    }
+    same = {name: getattr(old, name) for name, has_grown in grown.items() if has_grown}
+    return differences(old.plain(), new.model_copy(update=same).plain())
+
+
+def _limit(limit: float | None) -> float:
     return math.inf if limit is None else limit
 
 

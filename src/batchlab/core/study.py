@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from batchlab.core.confirmation import Confirm
@@ -10,6 +12,9 @@ from batchlab.core.goal import Goal
 from batchlab.core.space import SearchSpace
 from batchlab.core.value import Value
 from batchlab.core.workload import Workload
+
+GROWS = frozenset({"trials", "attempts", "max_steps", "race_factor", "confirm", "confirm_within"})
+"""What of a study may become more while it stays the same study."""
 
 
 class Study(Value):
@@ -62,6 +67,12 @@ class Study(Value):
 
     def _search(self) -> Study:
         return self.model_copy(update={"confirm": None, "confirm_within": 1.5})
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that tells the study from every other, however much each has grown."""
+        fixed = self.model_dump(mode="json", exclude=set(GROWS), exclude_defaults=True)
+        return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()[:16]
 
     def metaparameters(self, point: dict[str, float]) -> dict[str, float]:
         """Return the fixed metaparameters of the workload together with those of a point."""

@@ -24,11 +24,11 @@ class ConfirmRun:
     def __init__(self, folder: StudyFolder, record: StudyRecord, complete: list[Outcome]) -> None:
         assert record.study is not None and record.study.confirm is not None
         self._study, self._folder, self._points = record.study, folder, record.points
-        self._seeds, self._fingerprint = record.study.confirm.seeds, record.fingerprint
+        self._seeds = record.study.confirm.seeds
         self._trial_ids = points_to_confirm(record.study, complete)
         self._end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
         folder.confirming.make_room()
-        self._parts = {name: Part.read(*part) for name, part in folder.confirming.parts().items()}
+        self._parts = {name: Part.read(*part) for name, part in folder.confirming.parts(record.fingerprint).items()}
         self.running: dict[str, tuple[int, ...]] = {}
         names = {pack_name(ids): ids for ids in packs(self._lacking(), record.pack_size or 1)}
         self._pending = names
@@ -78,7 +78,7 @@ class ConfirmRun:
     def keep_part(self, name: str, part: Part) -> None:
         """Store a finished pack of replicates."""
         part = _until_goal(part)
-        self._folder.confirming.save_part(name, part.measurements, part.record())
+        self._folder.confirming.save_part(name, part.measurements, part.record(), self._study.fingerprint)
         self._parts[name] = part
         del self.running[name]
 
@@ -94,7 +94,6 @@ class ConfirmRun:
             trial_ids=self._trial_ids,
             end_step=self._end_step,
             replicates=tuple(self._replicate(outcome, part) for outcome, part in kept.values()),
-            study=self._fingerprint,
         )
         self._folder.finish_confirmation(confirmation, measurements)
 

@@ -14,13 +14,15 @@ from itertools import groupby
 import numpy as np
 
 from batchlab.core.confirmation import replicate_id
+from batchlab.core.growth import study_changes
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
-from batchlab.errors import LabError
+from batchlab.errors import VERIFY, DamagedError, LabError
 from batchlab.run.part import Part
 from batchlab.search.race import Outcome
 from batchlab.search.samplers import draw_points
+from batchlab.store.seal import damaged
 from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
 
@@ -28,15 +30,20 @@ BEFORE = "before"
 """The part, or parts, that hold what a study knew before it grew."""
 
 
-def open_study(study: Study, home: StudyFolder, trainer: str | None = None) -> StudyFolder:
+def open_study(study: Study, home: StudyFolder, trainer: str | None = None, sweep: str | None = None) -> StudyFolder:
     """Return the folder in which a study is to be filled, with its record: its own, or `growing` where it grows.
 
-    `trainer` is the class of a trainer of the user's own: the study is not gone on with by another.
+    `trainer` is the class of a trainer of the user's own: the study is not gone on with by another. `sweep` is the
+    digest of what cannot grow in the study's spec.
     """
     home.settle()
-    if not home.has_record:
-        home.save_record(StudyRecord(study=study, points=tuple(draw_points(study)), trainer=trainer))
+    if not home.has_begun():
+        points = tuple(draw_points(study))
+        home.save_record(StudyRecord(study=study, points=points, trainer=trainer, sweep=sweep))
         return home
+    check_stored(home, study)
+    if home.growing.has_record:
+        check_stored(home.growing, study)
     _check_trainer(home, trainer)
     if home.record().state == "running":
         return _renewed(home, study)
@@ -48,6 +55,19 @@ def open_study(study: Study, home: StudyFolder, trainer: str | None = None) -> S
     elif growing.record().state == "finished" and not _searched(growing).searches_as(study):
         _search_further(growing)
     return _renewed(growing, study)
+
+
+def check_stored(folder: StudyFolder, study: Study) -> None:
+    """Raise DamagedError where a stored study is not the one asked for, or less of it, or has other points."""
+    path, record = folder.folder / "study.json", folder.record()
+    if record.study is None or record.study.fingerprint != study.fingerprint:
+        raise damaged(path, "it is of another study than its sweep's")
+    if changes := study_changes(record.study, study):
+        raise damaged(path, f"it asks for more than its sweep: {'; '.join(changes)}")
+    if record.points != tuple(draw_points(record.study)):
+        raise DamagedError(
+            f"The points of {path} cannot be continued: drawn again, they come out differently. {VERIFY}"
+        )
 
 
 def _check_trainer(home: StudyFolder, trainer: str | None) -> None:
@@ -101,10 +121,10 @@ def _keep_known(source: StudyFolder, growing: StudyFolder) -> None:
     record, confirmed = source.record(), confirmed_part(source)
     growing.make_room()
     for index, part in enumerate(known_parts(source)):
-        growing.save_part(f"{BEFORE}-{index}", part.measurements, part.record())
+        growing.save_part(f"{BEFORE}-{index}", part.measurements, part.record(), record.fingerprint)
     if confirmed is not None:
         growing.confirming.make_room()
-        growing.confirming.save_part(BEFORE, confirmed.measurements, confirmed.record())
+        growing.confirming.save_part(BEFORE, confirmed.measurements, confirmed.record(), record.fingerprint)
     growing.save_record(record.begun_anew())
 
 

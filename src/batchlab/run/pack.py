@@ -17,6 +17,7 @@ from batchlab.errors import Interrupted
 from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
 from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.store.seal import damaged
 
 CHECKPOINT_SECONDS = 20.0
 
@@ -128,13 +129,13 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     Returns None at the task's pause, and raises Interrupted after a stop, once a checkpoint is written.
     """
-    saved = read_checkpoint(task.checkpoint)
+    saved = _read(task)
     recorder, started = Recorder(task.study), time.perf_counter()
     program = trainer.program(task.study, task.points, _part(saved, "program.") if saved else None)
     if saved:
         recorder.restore(_part(saved, "rows."))
         started -= float(saved["seconds"])
-    between_chunks = _Checkpoints(program, recorder, task.checkpoint, started, hooks.should_stop)
+    between_chunks = _Checkpoints(program, recorder, task, started, hooks.should_stop)
 
     def end_step() -> int:
         if task.stops_at_goal:
@@ -153,6 +154,14 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
         between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
     return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
+
+
+def _read(task: PackTask) -> dict[str, np.ndarray] | None:
+    """Return the checkpoint of this very pack, where there is one."""
+    saved = read_checkpoint(task.checkpoint, task.study.fingerprint)
+    if saved and {point.trial_id for point in task.points} != set(np.unique(saved["rows.trial_id"]).tolist()):
+        raise damaged(task.checkpoint, "it is of other trials")
+    return saved
 
 
 def _have_all_met(program: Program, recorder: Recorder) -> bool:
@@ -181,15 +190,15 @@ class _Checkpoints:
     """Called between chunks: saves the pack now and then, and stops it when asked to."""
 
     def __init__(
-        self, program: Program, recorder: Recorder, path: Path, started: float, should_stop: Callable[[], bool]
+        self, program: Program, recorder: Recorder, task: PackTask, started: float, should_stop: Callable[[], bool]
     ) -> None:
-        self._program, self._recorder, self._path, self._should_stop = program, recorder, path, should_stop
+        self._program, self._recorder, self._task, self._should_stop = program, recorder, task, should_stop
         self._started, self._saved = started, time.perf_counter()
 
     def __call__(self) -> None:
         stopping = self._should_stop()
         if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
-            self.save(self._path)
+            self.save(self._task.checkpoint)
         if stopping:
             raise Interrupted(f"stopped at step {self._program.step}")
 
@@ -203,5 +212,6 @@ class _Checkpoints:
                 **{f"rows.{name}": column for name, column in columns.items()},
                 "seconds": np.array(time.perf_counter() - self._started),
             },
+            self._task.study.fingerprint,
         )
         self._saved = time.perf_counter()

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from batchlab.core.measurement import Measurements
+from batchlab.errors import VERIFY, DamagedError
 from batchlab.search.race import Outcome
 
 
@@ -26,10 +27,16 @@ class Part:
 
     @classmethod
     def read(cls, measurements: Measurements, record: dict[str, Any]) -> Self:
-        """Return the part of a table and the record that travels with it."""
-        outcomes = tuple(Outcome(**each) for each in record["outcomes"])
-        trained = record.get("trained_steps", sum(outcome.last_step for outcome in outcomes))
-        return cls(measurements, outcomes, trained, record["wall_seconds"], record["environment"])
+        """Return the part of a table and the record that travels with it; DamagedError where it tells no outcomes."""
+        try:
+            outcomes = tuple(Outcome(**each) for each in record["outcomes"])
+            trained = record.get("trained_steps", sum(outcome.last_step for outcome in outcomes))
+            part = cls(measurements, outcomes, trained, record["wall_seconds"], record["environment"])
+        except (KeyError, TypeError, AttributeError):
+            raise DamagedError(f"A finished pack tells no outcomes. {VERIFY}") from None
+        if not {outcome.trial_id for outcome in outcomes} >= set(np.unique(measurements.trial_id).tolist()):
+            raise DamagedError(f"A finished pack has rows of other trials than it tells of. {VERIFY}")
+        return part
 
     def record(self) -> dict[str, Any]:
         """Return what is kept beside the table."""

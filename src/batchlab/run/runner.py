@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from batchlab.core.growth import fixed_digest
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
@@ -75,6 +76,7 @@ def _study_runs(sweep: Sweep, store: Lab, only: range | None, own_trainer: str |
             keep_states=sweep.engine.keep_states,
             only=only,
             own_trainer=own_trainer,
+            sweep=fixed_digest(sweep),
         )
         for study in sweep.studies()
     ]

@@ -7,6 +7,8 @@ and opened again at any moment.
 
 from __future__ import annotations
 
+from typing import Any
+
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
@@ -20,6 +22,7 @@ from batchlab.run.part import Part, farthest
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
 from batchlab.store.pack_name import pack_name
+from batchlab.store.seal import damaged
 from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
 
@@ -41,9 +44,10 @@ class StudyRun:
         keep_states: bool = False,
         only: range | None = None,
         own_trainer: str | None = None,
+        sweep: str | None = None,
     ) -> None:
         self.study, self._home, self._keep_states, self._only = study, home, keep_states, only
-        self._folder = open_study(study, home, own_trainer)
+        self._folder = open_study(study, home, own_trainer, sweep)
         self._record = self._folder.record()
         self._parts: dict[str, Part] = {}
         self._pending: dict[str, tuple[int, ...]] = {}
@@ -55,7 +59,14 @@ class StudyRun:
             self._folder.tidy()
             self._begin_confirming()
         else:
-            self._parts = {name: Part.read(*part) for name, part in self._folder.parts().items()}
+            parts = self._folder.parts(study.fingerprint)
+            self._parts = {name: Part.read(*part) for name, part in parts.items()}
+            self._check_parts()
+
+    def _check_parts(self) -> None:
+        for name, part in self._parts.items():
+            if not {outcome.trial_id for outcome in part.outcomes} <= set(range(len(self._record.points))):
+                raise damaged(self._folder.part_path(name), "it is of trials that the study has not")
 
     @property
     def is_searched(self) -> bool:
@@ -168,7 +179,7 @@ class StudyRun:
             self.confirm_run.keep_part(name, part)
             self._end_confirming()
             return
-        self._folder.save_part(name, part.measurements, part.record())
+        self._folder.save_part(name, part.measurements, part.record(), self.study.fingerprint)
         self._parts[name] = part
         del self.running[name]
         if not self._pending and not self.running:
@@ -182,7 +193,7 @@ class StudyRun:
         measurements = Measurements.of(curves)
         trials = [self._trial(outcome, part) for outcome, part in counted.values()]
         counts = {status: sum(trial.status is status for trial in trials) for status in Status}
-        self._keep_aside([part.only(set(known) - set(counted)) for part in self._parts.values()])
+        aside = _aside([part.only(set(known) - set(counted)) for part in self._parts.values()])
         self._record = self._record.model_copy(
             update={
                 "state": "finished",
@@ -195,21 +206,13 @@ class StudyRun:
                 "note": self._note(counts, len(trials)),
             }
         )
-        self._folder.finish(self._record, trials, measurements)
+        self._record = self._folder.finish(self._record, trials, measurements, aside)
 
     def _note(self, counts: dict[Status, int], num_tried: int) -> str | None:
         if counts[Status.COMPLETE] >= self.study.trials:
             return None
         complete = f"{counts[Status.COMPLETE]} of {self.study.trials} trials complete"
         return f"{complete}: all {num_tried} points were tried, {counts[Status.INFEASIBLE]} diverged"
-
-    def _keep_aside(self, parts: list[Part]) -> None:
-        aside = farthest(parts)
-        if not aside:
-            return
-        rows = Measurements.of([part.measurements.curve(trial_id) for trial_id, (_, part) in aside.items()])
-        outcomes = tuple(outcome for outcome, _ in aside.values())
-        self._folder.save_aside(rows, Part(rows, outcomes, 0, 0.0, parts[0].environment).record())
 
     def _trial(self, outcome: Outcome, part: Part) -> Trial:
         rows = _until(part.measurements, self.race.end_step)
@@ -241,15 +244,25 @@ class StudyRun:
         before, confirming = confirmed_part(self._folder), self._folder.confirming
         if before is not None and not confirming.folder.exists():
             confirming.make_room()
-            confirming.save_part(BEFORE, before.measurements, before.record())
+            confirming.save_part(BEFORE, before.measurements, before.record(), self.study.fingerprint)
 
     def _end_confirming(self) -> None:
         if self.confirm_run is not None and self.confirm_run.is_done:
             self.confirm_run.finish()
-            self.confirm_run = None
+            self.confirm_run, self._record = None, self._folder.record()
         if self.is_finished and self._only is None and self._folder is not self._home:
             self._home.exchange()
             self._folder = self._home
+
+
+def _aside(parts: list[Part]) -> tuple[Measurements, dict[str, Any]] | None:
+    """Return trials that were trained and do not count, as they are kept; None where there are none."""
+    aside = farthest(parts)
+    if not aside:
+        return None
+    rows = Measurements.of([part.measurements.curve(trial_id) for trial_id, (_, part) in aside.items()])
+    outcomes = tuple(outcome for outcome, _ in aside.values())
+    return rows, Part(rows, outcomes, 0, 0.0, parts[0].environment).record()
 
 
 def _is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmation | None) -> bool:

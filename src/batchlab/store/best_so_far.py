@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from batchlab.errors import LabError
 from batchlab.files import whole_file
 from batchlab.store.columns import to_arrow, to_numpy
 from batchlab.store.lab import Lab
+from batchlab.store.seal import digest
 from batchlab.store.stored_sweep import StoredSweep
 
 FILE = "best_so_far.arrow"
@@ -56,13 +58,24 @@ def join_best_so_far(
 
 
 def _write(path: Path, best: BestSoFar) -> None:
-    facts = {"metric": best.metric, "is_lower_better": best.is_lower_better, "end_steps": best.end_steps}
+    facts = {
+        "metric": best.metric,
+        "is_lower_better": best.is_lower_better,
+        "end_steps": {str(size): end_step for size, end_step in best.end_steps.items()},
+    }
     columns = {name: getattr(best, name) for name in _COLUMNS}
     columns |= {name: _narrow(columns[name]) for name in _SMALL}
     arrays = {name: to_arrow(values) for name, values in columns.items()}
+    facts["digest"] = _digest(facts, columns)
     table = pa.table(arrays, metadata={_FACTS: json.dumps(facts).encode()})
     with whole_file(path) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
+
+
+def _digest(facts: Mapping[str, Any], columns: Mapping[str, np.ndarray]) -> str:
+    told = {name: value for name, value in facts.items() if name != "digest"}
+    arrays = (np.ascontiguousarray(columns[name]) for name in _COLUMNS)
+    return digest(json.dumps(told, sort_keys=True).encode(), *arrays)
 
 
 def _narrow(values: np.ndarray) -> np.ndarray:
@@ -70,16 +83,19 @@ def _narrow(values: np.ndarray) -> np.ndarray:
 
 
 def _read(path: Path) -> BestSoFar | None:
-    """Return the rows in a file, or None where there is none that can be read."""
+    """Return the rows in a file, or None where there is none that is as it was written."""
     try:
         with pa.memory_map(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         facts = json.loads(table.schema.metadata[_FACTS])
+        columns = {name: to_numpy(table[name]) for name in _COLUMNS}
+        if facts["digest"] != _digest(facts, columns):
+            return None
         return BestSoFar(
             metric=facts["metric"],
             is_lower_better=facts["is_lower_better"],
             end_steps={int(size): end_step for size, end_step in facts["end_steps"].items()},
-            **{name: to_numpy(table[name]) for name in _COLUMNS},
+            **columns,
         )
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         return None

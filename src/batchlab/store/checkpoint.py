@@ -1,36 +1,65 @@
-"""Checkpoints: the state of an unfinished pack as arrays in one .npz file."""
+"""Checkpoints: the state of an unfinished pack as arrays in one .npz file, with its study and a digest."""
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from batchlab.errors import LabError
-from batchlab.files import make_folder, whole_file
+from batchlab.files import make_folder, read_bounded, whole_file
+from batchlab.store.seal import changed, damaged, digest
+
+MOST_BYTES = 1 << 36
+_STUDY, _DIGEST = "study", "digest"
+
+
+def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], study: str) -> None:
+    """Write arrays to an .npz file, whole; `study` is the fingerprint of the study that they belong to."""
+    make_folder(path.parent)
+    held = {**arrays, _STUDY: np.array(study)}
+    with whole_file(path) as file:
+        np.savez(file, allow_pickle=False, **held, **{_DIGEST: np.array(_digest(held))})
+
+
+def read_checkpoint(path: Path, study: str | None = None) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a checkpoint; None where there is no file.
+
+    DamagedError where they are not as they were written, or not of the study with the fingerprint `study`.
+    """
+    if not path.exists():
+        return None
+    arrays = _load(path)
+    found = str(arrays.pop(_DIGEST, ""))
+    if found and found != _digest(arrays):
+        raise changed(path)
+    if str(arrays.pop(_STUDY, study)) != str(study) and study is not None:
+        raise damaged(path, "it is of another study")
+    return arrays
 
 
 def trials_of_checkpoint(checkpoint: Path) -> tuple[int, ...]:
     """Return the trials of the pack that left a checkpoint: each has a row, at the least of step 0."""
-    arrays = read_checkpoint(checkpoint, ["rows.trial_id"]) or {}
+    arrays = read_checkpoint(checkpoint) or {}
+    if "rows.trial_id" not in arrays:
+        raise damaged(checkpoint, "it names no trials")
     return tuple(np.unique(arrays["rows.trial_id"]).tolist())
 
 
-def write_checkpoint(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays to an .npz file, whole."""
-    make_folder(path.parent)
-    with whole_file(path) as file:
-        np.savez(file, allow_pickle=False, **arrays)
-
-
-def read_checkpoint(path: Path, names: Sequence[str] | None = None) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a checkpoint, or only the named ones; None where there is no file."""
-    if not path.exists():
-        return None
+def _load(path: Path) -> dict[str, np.ndarray]:
+    content = read_bounded(path, MOST_BYTES)
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names or arrays}
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise LabError(f"{path} is corrupt: {error}. Remove it and run again.") from error
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays}
+    except Exception as error:  # whatever a damaged archive makes two libraries raise, and that is much
+        raise damaged(path, next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")) from None
+
+
+def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+    pieces: list[Any] = []
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        pieces += [f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode(), array.tobytes()]
+    return digest(*pieces)

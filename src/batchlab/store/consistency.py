@@ -13,7 +13,7 @@ from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Trial
-from batchlab.errors import LabError
+from batchlab.errors import VERIFY, DamagedError
 
 if TYPE_CHECKING:
     from batchlab.store.study_record import StudyRecord
@@ -26,13 +26,10 @@ def check_files(
     measurements: Measurements,
     confirmation: Confirmation | None,
 ) -> None:
-    """Raise LabError for the first file of a finished study that does not agree with the others."""
+    """Raise DamagedError for the first file of a finished study that does not agree with the others."""
     problems = _problems(record, trials, measurements, confirmation)
     for name, problem in problems:
-        raise LabError(
-            f"{folder / name} does not belong to its study: {problem}. "
-            "Restore it from a copy, or remove its study's folder and run again."
-        )
+        raise DamagedError(f"{folder / name} does not belong to its study: {problem}. {VERIFY}")
 
 
 def _problems(
@@ -49,7 +46,7 @@ def _problems(
         yield "trials.json", problem
     if not _is_sorted(measurements) or _last_steps(measurements) != {t.trial_id: t.last_step for t in trials}:
         yield "measurements.parquet", "its trials end at other steps than trials.json tells"
-    for problem in _confirmation_problems(record, trials, confirmation) if confirmation else ():
+    for problem in _confirmation_problems(trials, confirmation) if confirmation else ():
         yield "confirmed.json", problem
 
 
@@ -74,9 +71,7 @@ def _last_steps(measurements: Measurements) -> dict[int, int]:
     return dict(zip(measurements.trial_id[ends].tolist(), measurements.step[ends].tolist(), strict=True))
 
 
-def _confirmation_problems(record: StudyRecord, trials: Sequence[Trial], confirmation: Confirmation) -> Iterator[str]:
-    if confirmation.study not in (None, record.fingerprint):
-        yield "it is of another study"
+def _confirmation_problems(trials: Sequence[Trial], confirmation: Confirmation) -> Iterator[str]:
     if not {trial.trial_id for trial in trials} >= set(confirmation.trial_ids):
         yield "it is of trials that there are not"
     if not _has_all_replicates(confirmation):

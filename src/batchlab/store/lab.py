@@ -4,7 +4,7 @@
 
     lab.json                              the format's version
     lock                                  held by the one runner
-    sweeps/NAME/sweep.json                the resolved spec, as it was first run; import.json for an imported sweep
+    sweeps/NAME/sweep.json                the resolved spec, sealed; import.json for an imported sweep
     sweeps/NAME/BATCH_SIZE/...            one study, see `store.study_folder`
 
 What survives a kill at any moment: every file is whole or absent, a finished pack is kept, an unfinished one
@@ -19,16 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from batchlab.core.growth import GROWS, continued, not_grown
+from batchlab.core.growth import GROWS, continued, fixed_digest, not_grown, study_changes
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
-from batchlab.errors import LabError, SpecError, unknown_name
+from batchlab.errors import VERIFY, DamagedError, LabError, SpecError, shown, unknown_name
 from batchlab.files import TEMPORARY, make_folder, read_json, write_json
 from batchlab.store.lock import hold_lock
-from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
+from batchlab.store.migrations import FORMAT, SEALED_SINCE, migrate, upgraded_sweep
+from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_record import StudyRecord
 
 _Kind = TypeVar("_Kind", bound=Value)
 
@@ -50,6 +52,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._format = FORMAT
 
     @classmethod
     def open(cls, folder: Path) -> Lab:
@@ -57,15 +60,22 @@ class Lab:
         lab = cls(folder)
         if not (folder / "lab.json").exists():
             raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
-        lab._check_format()
+        lab.check_format()
         return lab
+
+    @classmethod
+    def at(cls, folder: Path) -> Lab:
+        """Return the lab in `folder`, however damaged; LabError if there is nothing of one."""
+        if not any((folder / name).exists() for name in ("lab.json", "sweeps")):
+            raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
+        return cls(folder)
 
     @classmethod
     def create(cls, folder: Path) -> Lab:
         """Return the lab in `folder`, a new one if there is none."""
         lab = cls(folder)
         if (folder / "lab.json").exists():
-            lab._check_format()
+            lab.check_format()
             return lab
         if folder.exists() and not _is_fresh(folder):
             raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
@@ -73,53 +83,85 @@ class Lab:
         write_json(folder / "lab.json", {"format": FORMAT})
         return lab
 
-    def _check_format(self) -> int:
+    def check_format(self) -> int:
         """Return the lab's format; LabError where it cannot be read here."""
         path = self.folder / "lab.json"
         data = read_json(path)
         version = data.get("format") if isinstance(data, dict) else None
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise LabError(f"{path} does not tell the lab's format. Restore it from a copy.")
+            raise damaged(path, "it does not tell the lab's format")
         if version > FORMAT:
             raise LabError(
                 f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
+        self._format = version
         return version
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the lab's files have seals; one of an older format has none until the next writer has come by."""
+        return self._format >= SEALED_SINCE
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lab as its one writer; one of an older format is brought to this one first."""
         with hold_lock(self.folder / "lock"):
-            migrate(self.folder, self._check_format())
+            migrate(self.folder, self.check_format())
+            self.check_format()
             yield
 
     def sweep_names(self) -> list[str]:
-        """Return the names of the sweeps, sorted."""
-        files = [*(self.folder / "sweeps").glob("*/sweep.json"), *(self.folder / "sweeps").glob("*/import.json")]
-        return sorted({path.parent.name for path in files})
+        """Return the names of the sweeps, sorted; one whose spec is gone is among them, one being imported is not."""
+        return sorted(folder.name for folder in _folders(self.folder / "sweeps") if _holds_sweep(folder))
 
     def sweeps(self) -> list[StoredSweep]:
-        """Return all sweeps, by name; LabError where there is none."""
-        sweeps = [self.sweep(name) for name in self.sweep_names()]
+        """Return all sweeps, by name; LabError where there is none, or one cannot be read."""
+        sweeps, problems = self.readable_sweeps()
+        if problems:
+            raise problems[0]
         if not sweeps:
             raise LabError(f"Lab {self.folder} holds no sweep yet.")
         return sweeps
 
+    def readable_sweeps(self) -> tuple[list[StoredSweep], list[LabError]]:
+        """Return the sweeps whose spec can be read, by name, and why others cannot."""
+        sweeps, problems = [], []
+        for name in self.sweep_names():
+            try:
+                sweeps.append(self.sweep(name))
+            except LabError as error:
+                problems.append(error)
+        return sweeps, problems
+
     def sweep(self, name: str) -> StoredSweep:
         """Return a stored sweep, run or imported."""
         folder = self.folder / "sweeps" / name
-        if (folder / "sweep.json").exists():
+        spec, imported = folder / "sweep.json", folder / "import.json"
+        if spec.exists():
             stored = StoredSweep.run(self._spec(name))
+        elif imported.exists():
+            stored = StoredSweep.imported(_parsed(ImportRecord, self._read(imported), imported))
         else:
-            stored = StoredSweep.imported(_read(ImportRecord, folder / "import.json"))
+            raise DamagedError(f"{spec} is missing beside studies. {VERIFY}")
         if stored.name != name:
-            raise LabError(f"{folder} holds sweep {stored.name}. Give the folder its name back, or remove it.")
+            raise DamagedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
         return stored
 
     def _spec(self, name: str) -> Sweep:
         path = self.folder / "sweeps" / name / "sweep.json"
-        return _parsed(Sweep, upgraded_sweep(read_json(path)), path)
+        return _parsed(Sweep, upgraded_sweep(self._read(path)), path)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        return read_sealed(path, is_sealed=self.is_sealed)
+
+    def save_spec(self, sweep: Sweep) -> None:
+        """Write the spec of a sweep."""
+        write_sealed(self.folder / "sweeps" / sweep.name / "sweep.json", sweep.plain())
+
+    def save_import(self, record: ImportRecord) -> None:
+        """Write what is known of an imported sweep."""
+        write_sealed(self.folder / "sweeps" / record.name / "import.json", record.plain())
 
     def admit(self, sweep: Sweep) -> Sweep:
         """Store a new sweep, or check that it is the one already stored under its name, or more of it.
@@ -132,8 +174,7 @@ class Lab:
                 f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
             )
         if not path.exists():
-            make_folder(path.parent)
-            write_json(path, sweep.plain())
+            self.save_spec(sweep)
             return sweep
         stored = self._spec(sweep.name)
         sweep = continued(sweep, stored)
@@ -141,24 +182,30 @@ class Lab:
         if changes:
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
-                f"{'; '.join(changes)}. Change it back, or give it a new name or another --lab. {GROWS}"
+                f"{'; '.join(changes)}. Change it back, or give it a new name (--set name=NAME) or another --lab. "
+                f"{GROWS}"
             )
         if sweep.plain() != stored.plain():
-            write_json(path, sweep.plain())
+            self.save_spec(sweep)
         return sweep
 
     def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
         """Return the folder of one study."""
-        return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size))
+        return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size), is_sealed=self.is_sealed)
 
     def is_finished(self, sweep_name: str, batch_size: int) -> bool:
         """Return whether the search at one batch size has ended."""
         folder = self.study_folder(sweep_name, batch_size).readable
-        return folder.has_record and folder.record().state == "finished"
+        return folder.has_begun() and folder.record().state == "finished"
 
     def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""
-        sweeps = self.sweeps()
+        sweeps, problems = self.readable_sweeps()
+        named = [sweep for sweep in sweeps if sweep.name in (name, sweep_name)]
+        if problems and not named:  # one that cannot be read may be the one that is meant
+            raise problems[0]
+        if not sweeps:
+            raise LabError(f"Lab {self.folder} holds no sweep yet.")
         is_workload = name is not None and "/" in name  # a sweep's name has no stroke in it
         self._check_known("workload" if is_workload else "sweep", name, sweeps)
         self._check_known("sweep", sweep_name, sweeps)
@@ -177,11 +224,14 @@ class Lab:
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
         """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
-        results, unfinished, problems = [], [], []
+        results, unfinished, problems = [], [], list[LabError]()
         for batch_size in sweep.batch_sizes:
             try:
                 if self.is_finished(sweep.name, batch_size):
                     results.append(self._result(sweep, batch_size, metrics))
+                elif sweep.spec is None:
+                    place = self.study_folder(sweep.name, batch_size).folder
+                    problems.append(DamagedError(f"{place} is missing. Import its archive again."))
                 else:
                     unfinished.append(batch_size)
             except LabError as error:
@@ -189,34 +239,62 @@ class Lab:
         return SweepResults(sweep, results, unfinished, problems)
 
     def _result(self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None) -> StudyResult:
-        """Return one finished study; read again where a grown one took its place meanwhile."""
+        """Return one finished study; read again where a writer has changed it meanwhile."""
         home = self.study_folder(sweep.name, batch_size)
-        folder, identity = home.readable, home.readable.identity
+        folder, version = home.readable, home.readable.version
         try:
-            result = folder.result(metrics)
+            record = folder.record()
+            check_belongs(folder, record, sweep, batch_size)
+            result = folder.result(metrics, record)
         except LabError:
-            if home.readable.identity == identity:
+            if home.readable.version == version:
                 raise
             return self._result(sweep, batch_size, metrics)
-        if home.readable.identity != identity:
-            return self._result(sweep, batch_size, metrics)
-        if (result.workload, result.batch_size) != (sweep.workload, batch_size):
-            raise LabError(
-                f"{folder.folder / 'study.json'} is of {result.workload} at batch size {result.batch_size}. "
-                "Restore it from a copy, or remove its study's folder and run again."
-            )
-        return result
+        return result if home.readable.version == version else self._result(sweep, batch_size, metrics)
 
 
-def _read(kind: type[_Kind], path: Path) -> _Kind:
-    return _parsed(kind, read_json(path), path)
+def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, batch_size: int) -> None:
+    """Raise DamagedError where a stored study is not of its sweep."""
+    path = folder.folder / "study.json"
+    if (record.workload, record.facts.batch_size) != (sweep.workload, batch_size):
+        raise damaged(path, f"it is of {shown(record.workload)} at batch size {record.facts.batch_size}")
+    if (record.study is None) != (sweep.spec is None):
+        raise damaged(path, "it was run, and its sweep imported, or the other way round")
+    if record.study is None or sweep.spec is None:
+        return
+    if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
+        raise damaged(path, "it is of another study than its sweep's")
+    if changes := study_changes(record.study, sweep.spec.study(batch_size)):
+        raise damaged(path, f"it asks for more than its sweep: {'; '.join(changes)}")
+    if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):
+        raise damaged(path, "it is of another sweep")
 
 
 def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
     try:
         return kind.parse(data, str(path))
     except SpecError as error:
-        raise LabError(str(error)) from None
+        raise DamagedError(f"{error} {VERIFY}") from None
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+
+
+def _holds_sweep(folder: Path) -> bool:
+    """Return whether a folder tells of a sweep, or holds a study that is not waiting for the end of an import."""
+    if folder.suffix == TEMPORARY:
+        return False
+    if any((folder / name).exists() for name in ("sweep.json", "import.json")):
+        return True
+    return any(study.name.isdecimal() and not _waits_for_import(study) for study in _folders(folder))
+
+
+def _waits_for_import(study: Path) -> bool:
+    try:
+        return not (study / "study.json").exists() or StudyFolder(study).record().imported is not None
+    except LabError:
+        return False
 
 
 def _is_fresh(folder: Path) -> bool:

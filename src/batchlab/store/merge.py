@@ -20,7 +20,7 @@ import numpy as np
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError, StorageError
-from batchlab.files import make_folder, storage_error, sync_files, temporary_folder, write_json
+from batchlab.files import make_folder, storage_error, sync_files, temporary_folder
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
@@ -78,6 +78,8 @@ class _Plan:
                     f'Sweep "{self.name}" of lab {self.lab.folder} is growing at batch size {batch_size}, and what is '
                     "growing is not joined. Run it to its end there first: batchlab run."
                 )
+        for batch_size in self.sweep.batch_sizes:
+            _check_sound(self.source(batch_size))
         if self.is_new:
             return
         there = self.target.sweep(self.name)
@@ -115,9 +117,7 @@ class _Plan:
         """Store the spec, with the batch sizes of both labs."""
         assert self.sweep.spec is not None
         there = None if self.is_new else self.target.sweep(self.name).spec
-        path = self.target.folder / "sweeps" / self.name / "sweep.json"
-        make_folder(path.parent)
-        write_json(path, (_union(there, self.sweep.spec) if there else self.sweep.spec).plain())
+        self.target.save_spec(_union(there, self.sweep.spec) if there else self.sweep.spec)
 
     def _copy_folder(self, source: Path, place: Path) -> None:
         """Copy a folder whole: it is there once all of it is, and takes the place of an unfinished one."""
@@ -133,6 +133,12 @@ class _Plan:
             sync_files([folder for folder in (temporary, *temporary.rglob("*")) if folder.is_dir()])
             shutil.rmtree(place, ignore_errors=True)
             temporary.rename(place)
+
+
+def _check_sound(folder: StudyFolder) -> None:
+    """Raise DamagedError where a study that is to be copied is not as it was written."""
+    if folder.has_record:
+        _tables(folder)
 
 
 def _refused(place: Path, error: OSError) -> StorageError:
@@ -189,7 +195,7 @@ def _tables(folder: StudyFolder) -> dict[int, Curve]:
     if folder.record().state == "finished":
         tables = [folder.result().measurements]
     else:
-        tables = [measurements for measurements, _ in folder.parts().values()]
+        tables = [measurements for measurements, _ in folder.parts(folder.record().fingerprint).values()]
     curves: dict[int, Curve] = {}
     for table in tables:
         for trial_id in np.unique(table.trial_id).tolist():
@@ -221,15 +227,16 @@ def _until(curve: Curve, end: int) -> Measurements:
 def _join_parts(source: StudyFolder, place: StudyFolder) -> int:
     """Copy the finished packs of one unfinished study to another and return how many told something new."""
     known: dict[int, int] = {}
-    for _, record in place.parts().values():
+    study = source.record().fingerprint
+    for _, record in place.parts(study).values():
         known |= {i: max(step, known.get(i, -1)) for i, step in _trained(record).items()}
     new = {
         name: (measurements, record)
-        for name, (measurements, record) in source.parts().items()
+        for name, (measurements, record) in source.parts(study).items()
         if any(step > known.get(i, -1) for i, step in _trained(record).items())
     }
     for name, (measurements, record) in new.items():
-        place.save_part(_free_name(place, name), measurements, record)
+        place.save_part(_free_name(place, name), measurements, record, study)
     return len(new)
 
 

@@ -1,4 +1,7 @@
-"""Measurements as Parquet: one row for each evaluated step, compressed, readable by anything."""
+"""Measurements as Parquet: one row for each evaluated step, compressed, readable by anything.
+
+Every table carries a record, JSON data of its writer's choice, and the digest of both.
+"""
 
 from __future__ import annotations
 
@@ -14,99 +17,149 @@ import pyarrow.parquet as pq
 
 from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
-from batchlab.errors import LabError
-from batchlab.files import whole_file
+from batchlab.errors import VERIFY, DamagedError, LabError
+from batchlab.files import read_bounded, write_file
 from batchlab.store.columns import to_arrow, to_numpy
+from batchlab.store.seal import FileSeal, MismatchError, changed, damaged, digest, read_file, seal_of
 
 RECORD_KEY = b"batchlab"
+DIGEST_KEY = b"batchlab.digest"
+MOST_BYTES = 1 << 34
+"""Of one table; the published archive has 50 MB at the most."""
 
 
-def write_measurements(path: Path, measurements: Measurements, record: Any = None, *, sync: bool = True) -> None:
-    """Write the table; `record`, any JSON data, travels in the same file."""
+def write_measurements(path: Path, measurements: Measurements, record: Any = None, *, sync: bool = True) -> FileSeal:
+    """Write the table and return its seal; `record`, any JSON data, travels in the same file."""
     columns = {"trial_id": measurements.trial_id, "step": measurements.step, **measurements.metrics}
+    return _write(path, columns, record, sync)
+
+
+def _write(path: Path, columns: dict[str, np.ndarray], record: Any, sync: bool) -> FileSeal:
+    text = json.dumps(record).encode()
     table = pa.table({name: to_arrow(values) for name, values in columns.items()})
-    if record is not None:
-        table = table.replace_schema_metadata({RECORD_KEY: json.dumps(record).encode()})
-    _write(path, table, sync)
+    table = table.replace_schema_metadata({RECORD_KEY: text, DIGEST_KEY: _content_digest(text, columns).encode()})
+    out = pa.BufferOutputStream()
+    # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing. Against lz4,
+    # zstd would save 12 % of the space and take half as long again.
+    pq.write_table(table, out, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
+    content = out.getvalue()
+    write_file(path, content, sync)
+    return seal_of(content)
 
 
-def _write(path: Path, table: pa.Table, sync: bool) -> None:
-    with whole_file(path, sync) as file:
-        # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing. Against lz4,
-        # zstd would save 12 % of the space and take half as long again.
-        pq.write_table(table, file, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
+def _content_digest(record: bytes, columns: dict[str, np.ndarray]) -> str:
+    pieces: list[Any] = [record]
+    for name, values in columns.items():
+        pieces += [f"\0{name}\0{values.dtype.name}\0".encode(), np.ascontiguousarray(values)]
+    return digest(*pieces)
 
 
-def write_replicates(path: Path, measurements: Measurements) -> None:
+def write_replicates(path: Path, measurements: Measurements, record: Any = None) -> FileSeal:
     """Write the table of replicates: their numbers as two columns, `trial_id` and `replicate`."""
     replicate, trial_id = np.divmod(measurements.trial_id, REPLICATE_STRIDE)
     columns = {"trial_id": trial_id, "replicate": replicate, "step": measurements.step, **measurements.metrics}
-    _write(path, pa.table({name: to_arrow(values) for name, values in columns.items()}), sync=True)
+    return _write(path, columns, record, sync=True)
 
 
-def read_replicates(path: Path) -> Measurements:
+def read_replicates(path: Path, seal: FileSeal | None = None) -> Measurements:
     """Return the table that `write_replicates` wrote, each replicate by its number."""
-    columns = read_measurements(path)
+    columns = read_measurements(path, seal=seal)
     metrics = dict(columns.metrics)
     if "replicate" not in metrics:
-        raise LabError(f"{path} is no table of replicates. Remove it and confirmed.json, then confirm again.")
+        raise damaged(path, "it is no table of replicates")
     replicate = metrics.pop("replicate").astype(np.int64)
     return Measurements(replicate * REPLICATE_STRIDE + columns.trial_id, columns.step, metrics)
 
 
-def read_measurements(path: Path, metrics: list[str] | None = None) -> Measurements:
-    """Return the table, or only the named metrics of it; LabError names a file that is not whole."""
-    names = measured_metrics(path)
-    wanted = names if metrics is None else [name for name in names if name in metrics]
-    with _named_when_corrupt(path):
-        table = pq.ParquetFile(path, page_checksum_verification=True).read(columns=["trial_id", "step", *wanted])
-    return Measurements(
-        trial_id=to_numpy(table["trial_id"]),
-        step=to_numpy(table["step"]),
-        metrics={name: to_numpy(table[name]) for name in wanted},
-    )
+def read_measurements(path: Path, metrics: list[str] | None = None, seal: FileSeal | None = None) -> Measurements:
+    """Return the table, or only the named metrics of it; DamagedError names a file that is not as `seal` says.
+
+    Without a seal, in a lab from before there were any, the pages' own checksums are counted on.
+    """
+    if seal is None:
+        return _parse(path, _content(path), metrics)
+    try:
+        return _parse(path, read_file(path, seal), metrics, is_known=True)
+    except MismatchError as mismatch:
+        _parse(path, mismatch.content)
+        raise changed(path) from None
 
 
-def measured_metrics(path: Path) -> list[str]:
-    """Return the names of the metric columns."""
-    return [name for name in _schema(path).names if name not in ("trial_id", "step")]
+def read_whole(path: Path) -> tuple[Measurements, Any]:
+    """Return a table and the record that travels with it, once their digest has proved both."""
+    content = _content(path)
+    rows, notes = _parse(path, content), _metadata(path, content)
+    try:
+        record = json.loads(notes[RECORD_KEY])
+    except (KeyError, ValueError, RecursionError):
+        raise damaged(path, "it carries no record") from None
+    columns = {
+        name: {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}[name] for name in _names(path, content)
+    }
+    if DIGEST_KEY in notes and notes[DIGEST_KEY] != _content_digest(notes[RECORD_KEY], columns).encode():
+        raise changed(path)
+    return rows, record
+
+
+def is_sealed(path: Path) -> bool:
+    """Return whether a table carries the digest of its content, as all have since lab format 3."""
+    return DIGEST_KEY in _metadata(path, _content(path))
 
 
 def count_rows(path: Path) -> int:
     """Return the number of rows, from the end of the file alone."""
-    with _named_when_corrupt(path):
+    with _named_when_damaged(path):
         return int(pq.ParquetFile(path).metadata.num_rows)
 
 
-def read_record(path: Path) -> Any:
-    """Return the JSON data that travels in the file; LabError where there is none."""
-    metadata = _schema(path).metadata or {}
-    if RECORD_KEY not in metadata:
-        raise LabError(f"{path} is no pack: it tells no outcomes. Remove it and run again.")
-    return json.loads(metadata[RECORD_KEY])
+def _content(path: Path) -> bytes:
+    if not path.exists():
+        raise DamagedError(f"{path} is missing. {VERIFY}")
+    return read_bounded(path, MOST_BYTES)
 
 
-def study_of(path: Path) -> str | None:
-    """Return the fingerprint of the study that a table of measurements belongs to; None where it tells none."""
-    metadata = _schema(path).metadata or {}
-    study = json.loads(metadata.get(RECORD_KEY, b"{}")).get("study")
-    return None if study is None else str(study)
+def _parse(path: Path, content: bytes, metrics: list[str] | None = None, *, is_known: bool = False) -> Measurements:
+    """Return the table in some bytes; of `is_known` ones the pages' checksums need no proof."""
+    names = [name for name in _names(path, content) if name not in ("trial_id", "step")]
+    wanted = names if metrics is None else [name for name in names if name in metrics]
+    with _named_when_damaged(path):
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=not is_known)
+        table = file.read(columns=["trial_id", "step", *wanted])
+        return Measurements(
+            trial_id=_whole_numbers(table["trial_id"]),
+            step=_whole_numbers(table["step"]),
+            metrics={name: to_numpy(table[name]) for name in wanted},
+        )
 
 
-def _schema(path: Path) -> pa.Schema:
-    with _named_when_corrupt(path):
-        return pq.ParquetFile(path).schema_arrow
+def _whole_numbers(column: pa.ChunkedArray) -> np.ndarray:
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise pa.ArrowInvalid(f"a column of {column.type}, not of whole numbers.")
+    return to_numpy(column)
+
+
+def _names(path: Path, content: bytes) -> list[str]:
+    with _named_when_damaged(path):
+        names: list[str] = pq.ParquetFile(pa.BufferReader(content)).schema_arrow.names
+    if not {"trial_id", "step"} <= set(names) or len(set(names)) < len(names):
+        raise damaged(path, "it is no table of measurements")
+    return names
+
+
+def _metadata(path: Path, content: bytes) -> dict[bytes, bytes]:
+    with _named_when_damaged(path):
+        return pq.ParquetFile(pa.BufferReader(content)).schema_arrow.metadata or {}
 
 
 @contextmanager
-def _named_when_corrupt(path: Path) -> Iterator[None]:
+def _named_when_damaged(path: Path) -> Iterator[None]:
     """Turn what a damaged file makes the reader raise into one line with the file's name."""
     try:
         yield
-    except FileNotFoundError:
-        raise LabError(
-            f"{path} is missing. Restore it from a copy, or remove its study's folder and run again."
-        ) from None
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise LabError(f"{path} is corrupt: {reason} Remove its study's folder and run again.") from error
+    except LabError:
+        raise
+    except PermissionError as error:
+        raise LabError(f"Could not read {path}: {error.strerror}.") from None
+    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise damaged(path, reason.rstrip(".")) from None

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from batchlab.core.trial import Status
-from batchlab.errors import LabError
-from batchlab.files import read_json
+from batchlab.errors import LabError, SpecError
 from batchlab.store.lab import Lab
+from batchlab.store.seal import FileSeal, damaged, read_sealed
 from batchlab.store.study_folder import StudyFolder
 
 _STATUSES = {status.value for status in Status}
@@ -36,21 +36,22 @@ def sweep_statuses(lab: Lab) -> list[SweepStatus]:
 
 
 def _status(lab: Lab, name: str) -> SweepStatus:
-    sweep = lab.sweep(name)
-    folders = [lab.study_folder(name, batch_size).readable for batch_size in sweep.batch_sizes]
+    try:
+        sweep = lab.sweep(name)
+    except LabError as error:
+        return SweepStatus(name, "cannot be read", 0, 0, 0, 0, 0, 0, problems=(str(error),))
     finished, problems = [], []
-    for folder in folders:
+    for batch_size in sweep.batch_sizes:
         try:
-            if record := _finished_record(folder):
+            if record := _sound_record(lab, name, batch_size):
                 finished.append(record)
-                folder.check_measurements(record["num_measurements"])
         except LabError as error:
             problems.append(str(error))
     counts = [record["counts"] for record in finished]
     return SweepStatus(
         sweep=name,
         workload=sweep.workload,
-        studies=len(folders),
+        studies=len(sweep.batch_sizes),
         finished=len(finished),
         complete=sum(count["COMPLETE"] for count in counts),
         infeasible=sum(count["INFEASIBLE"] for count in counts),
@@ -60,12 +61,37 @@ def _status(lab: Lab, name: str) -> SweepStatus:
     )
 
 
+def _sound_record(lab: Lab, name: str, batch_size: int) -> dict[str, Any] | None:
+    """Return the record of a finished study whose table is there; looked at again where a writer has changed it."""
+    home = lab.study_folder(name, batch_size)
+    folder, version = home.readable, home.readable.version
+    try:
+        record = _finished_record(folder)
+        if record is not None:
+            folder.check_measurements(record["num_measurements"], _table_seal(folder, record))
+        return record
+    except LabError:
+        if home.readable.version == version:
+            raise
+        return _sound_record(lab, name, batch_size)
+
+
+def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:
+    """Return the seal of the table; None in a lab that has none."""
+    try:
+        return FileSeal.parse(record["files"]["measurements.parquet"], "study.json")
+    except (KeyError, TypeError, SpecError):
+        if folder.is_sealed:
+            raise damaged(folder.folder / "study.json", "it lists no measurements") from None
+        return None
+
+
 def _finished_record(folder: StudyFolder) -> dict[str, Any] | None:
     """Return study.json of a finished study as plain JSON: checking half a million points would take seconds."""
     path = folder.folder / "study.json"
-    record = read_json(path) if folder.has_record else {"state": "running"}
-    if not isinstance(record, dict) or not (record.get("state") == "running" or _tells_outcome(record)):
-        raise LabError(f"{path} is corrupt: it tells no outcome. Remove its study's folder and run again.")
+    record = read_sealed(path, is_sealed=folder.is_sealed) if folder.has_begun() else {"state": "running"}
+    if not (record.get("state") == "running" or _tells_outcome(record)):
+        raise damaged(path, "it tells no outcome")
     return None if record["state"] == "running" else record
 
 

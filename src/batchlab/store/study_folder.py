@@ -2,7 +2,8 @@
 
 ::
 
-    study.json                what was asked (the study), the points, the pack size; at the end the outcome
+    study.json                what was asked (the study), the points, the pack size; at the end the outcome, and the
+                              seals of the files below; it is sealed itself (`store.seal`)
     parts/PACK.parquet        while it runs: a finished pack, its curves and its trials' outcomes in one file
     checkpoints/PACK.npz      while it runs: an unfinished pack, as it last was
     trials.json               at the end: a record for each trial
@@ -13,8 +14,10 @@
     confirmed.json            at the end of that: what became of the replicates
     confirmed.parquet         and their measurements
 
-A pack is named by its trials (`store.pack_name`). A search is finished once study.json says so, its points are
-confirmed once confirmed.json is there; each is written last. Until then the parts hold the truth.
+A pack is named by its trials (`store.pack_name`). A search is finished, and its points are confirmed, once study.json
+says so: it is written last. Until then the parts hold the truth. Whoever reads a file checks it against its seal.
+trials.json is kept in measurements.parquet as well, and confirmed.json in confirmed.parquet, so that `batchlab verify
+--repair` can write them again.
 
 A finished study that grows is filled anew beside its sweep, in `growing/BATCH_SIZE`; until that is complete the old
 one answers. Then two renames exchange them: the old one goes to `replaced/BATCH_SIZE` and is removed.
@@ -33,50 +36,95 @@ from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
-from batchlab.errors import LabError, SpecError
-from batchlab.files import TEMPORARY, make_folder, read_json, sync_path, whole_path, write_file, write_json
+from batchlab.errors import VERIFY, DamagedError, SpecError
+from batchlab.files import TEMPORARY, make_folder, parse_json, read_bounded, sync_path, whole_path, write_file
 from batchlab.store import parquet
 from batchlab.store.checkpoint import trials_of_checkpoint
 from batchlab.store.consistency import check_files
+from batchlab.store.seal import (
+    FileSeal,
+    MismatchError,
+    changed,
+    damaged,
+    read_file,
+    read_sealed,
+    seal_of,
+    sealed_json,
+)
 from batchlab.store.study_record import StudyRecord
+
+CONFIRMED = ("confirmed.json", "confirmed.parquet")
+OUTCOME = ("trials.json", "measurements.parquet", "aside.parquet", *CONFIRMED)
+"""What a finished study has beside its study.json, the last three only where there is something to tell."""
+
+MOST_BYTES = 1 << 30
+"""Of trials.json or confirmed.json."""
 
 _TRIALS = TypeAdapter(list[Trial])
 
 
 class StudyFolder:
-    """Reads and writes the folder of one study."""
+    """Reads and writes the folder of one study.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    `is_sealed` is false in a lab from before there were seals, until the next writer has brought it up to date.
+    """
+
+    def __init__(self, folder: Path, *, is_sealed: bool = True) -> None:
+        self.folder, self.is_sealed = folder, is_sealed
 
     @property
     def has_record(self) -> bool:
         """Whether study.json is there."""
         return (self.folder / "study.json").exists()
 
+    def has_begun(self) -> bool:
+        """Return whether study.json is there; DamagedError where it is gone and files that need it are left."""
+        for name in OUTCOME if not self.has_record else ():
+            if (self.folder / name).exists():
+                raise DamagedError(f"{self.folder / 'study.json'} is missing beside {name}. {VERIFY}")
+        return self.has_record
+
     def record(self) -> StudyRecord:
         """Return what study.json says."""
         path = self.folder / "study.json"
         try:
-            return StudyRecord.parse(read_json(path), str(path))
+            record = StudyRecord.parse(read_sealed(path, is_sealed=self.is_sealed), str(path))
         except SpecError as error:
-            raise LabError(str(error)) from None
+            raise DamagedError(f"{error} {VERIFY}") from None
+        if self.is_sealed and record.state == "finished" and not set(OUTCOME[:2]) <= set(record.files or ()):
+            raise damaged(path, "it lists no files")
+        if not set(record.files or ()) <= set(OUTCOME):
+            raise damaged(path, "it lists files that no study has")
+        return record
 
     def save_record(self, record: StudyRecord, *, sync: bool = True) -> None:
         """Write study.json, making the folders of a new study."""
         if record.state == "running":
             self.make_room()
-        write_json(self.folder / "study.json", record.plain(), sync)
+        write_file(self.folder / "study.json", sealed_json(record.plain()), sync)
 
-    def save_part(self, name: str, measurements: Measurements, record: dict[str, Any]) -> None:
-        """Keep a finished pack; its checkpoint is no longer needed."""
-        parquet.write_measurements(self.folder / "parts" / f"{name}.parquet", measurements, record)
+    def save_part(self, name: str, measurements: Measurements, record: dict[str, Any], study: str) -> None:
+        """Keep a finished pack of the study with this fingerprint; its checkpoint is no longer needed."""
+        parquet.write_measurements(self.part_path(name), measurements, {"study": study, **record})
         self.checkpoint_path(name).unlink(missing_ok=True)
 
-    def parts(self) -> dict[str, tuple[Measurements, dict[str, Any]]]:
-        """Return the finished packs by name: their measurements and records."""
-        paths = sorted((self.folder / "parts").glob("*.parquet"))
-        return {path.stem: (parquet.read_measurements(path), parquet.read_record(path)) for path in paths}
+    def parts(self, study: str) -> dict[str, tuple[Measurements, dict[str, Any]]]:
+        """Return the finished packs by name: their measurements and records. Each must be of the study named."""
+        return {path.stem: self.part(path, study) for path in sorted((self.folder / "parts").glob("*.parquet"))}
+
+    def part(self, path: Path, study: str | None) -> tuple[Measurements, dict[str, Any]]:
+        """Return one finished pack; of whatever study where `study` is None."""
+        measurements, record = parquet.read_whole(path)
+        if not isinstance(record, dict) or "outcomes" not in record:
+            raise damaged(path, "it tells no outcomes")
+        found = record.pop("study", None if self.is_sealed else study)
+        if study is not None and found != study:
+            raise damaged(path, "it is of another study")
+        return measurements, record
+
+    def part_path(self, name: str) -> Path:
+        """Return where a finished pack lies."""
+        return self.folder / "parts" / f"{name}.parquet"
 
     def checkpoint_path(self, name: str) -> Path:
         """Return where the checkpoint of an unfinished pack lies."""
@@ -96,24 +144,48 @@ class StudyFolder:
             with whole_path(self.checkpoint_path(name)) as temporary:
                 shutil.copyfile(self.state_path(name), temporary)
 
-    def save_aside(self, measurements: Measurements, record: dict[str, Any]) -> None:
-        """Keep trials that do not count."""
-        parquet.write_measurements(self.folder / "aside.parquet", measurements, record)
-
     def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
-        """Return the trials that do not count, where there are any."""
-        path = self.folder / "aside.parquet"
-        return (parquet.read_measurements(path), parquet.read_record(path)) if path.exists() else None
+        """Return the trials that were trained and do not count, where there are any."""
+        path, record = self.folder / "aside.parquet", self.record()
+        if self.is_sealed and "aside.parquet" not in (record.files or {}):
+            return None
+        if not self.is_sealed and not path.exists():
+            return None
+        parquet.read_measurements(path, seal=self._seal("aside.parquet", record))
+        return self.part(path, record.fingerprint)
 
     def finish(
-        self, record: StudyRecord, trials: list[Trial], measurements: Measurements, *, sync: bool = True
-    ) -> None:
-        """Store the study's outcome; the parts go once it is safe."""
-        path, belongs_to = self.folder / "measurements.parquet", {"study": record.fingerprint}
-        parquet.write_measurements(path, measurements, belongs_to, sync=sync)
-        write_trials(self.folder / "trials.json", trials, sync=sync)
+        self,
+        record: StudyRecord,
+        trials: list[Trial],
+        measurements: Measurements,
+        aside: tuple[Measurements, dict[str, Any]] | None = None,
+        *,
+        sync: bool = True,
+    ) -> StudyRecord:
+        """Store the study's outcome, and `aside` the trials that do not count; the parts go once it is safe.
+
+        Returns the record as it is stored, with the seals of all files.
+        """
+        text, seals = trials_json(trials), self._confirmed_seals(record)
+        record = record.model_copy(update={"files": None})
+        notes = {"study": record.fingerprint, "record": record.plain(), "trials": text.decode()}
+        if aside is not None:
+            aside_notes = {"study": record.fingerprint, **aside[1]}
+            path = self.folder / "aside.parquet"
+            seals[path.name] = parquet.write_measurements(path, aside[0], aside_notes, sync=sync)
+        path = self.folder / "measurements.parquet"
+        seals[path.name] = parquet.write_measurements(path, measurements, notes, sync=sync)
+        write_file(self.folder / "trials.json", text, sync)
+        record = record.with_files({**seals, "trials.json": seal_of(text)})
         self.save_record(record, sync=sync)
         self.tidy()
+        return record
+
+    def _confirmed_seals(self, record: StudyRecord) -> dict[str, FileSeal]:
+        """Return the seals of a confirmation that stays while its search is run again."""
+        files = record.files or {}
+        return {name: files[name] for name in CONFIRMED if name in files and (self.folder / name).exists()}
 
     def tidy(self) -> None:
         """Remove what only a running study needs, also after a kill between two steps of `finish`."""
@@ -125,13 +197,16 @@ class StudyFolder:
 
     def forget_outcome(self) -> None:
         """Remove what a search and its confirmation left, once the parts hold it again."""
-        for name in ("trials.json", "measurements.parquet", "aside.parquet", "confirmed.json", "confirmed.parquet"):
+        for name in OUTCOME:
             (self.folder / name).unlink(missing_ok=True)
 
     @property
     def confirming(self) -> StudyFolder:
         """The folder in which replicates are kept while they train, by the same names as trials."""
-        return StudyFolder(self.folder / "confirming")
+        return self._beside(self.folder / "confirming")
+
+    def _beside(self, folder: Path) -> StudyFolder:
+        return StudyFolder(folder, is_sealed=self.is_sealed)
 
     def make_room(self) -> None:
         """Make the folders that packs in training need."""
@@ -140,37 +215,71 @@ class StudyFolder:
 
     def finish_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
         """Store what became of the replicates; `measurements` have their numbers, as `replicate_id` gives them."""
-        parquet.write_replicates(self.folder / "confirmed.parquet", measurements)
-        write_json(self.folder / "confirmed.json", confirmation.plain())
+        record = self.record()
+        if any(name in CONFIRMED for name in record.files or {}):
+            # A smaller confirmation is taken back before its files are replaced: a reader finds both or none.
+            record = record.without_files(CONFIRMED)
+            self.save_record(record)
+        text = _plain_json(confirmation)
+        notes = {"study": record.fingerprint, "confirmation": text.decode()}
+        seal = parquet.write_replicates(self.folder / "confirmed.parquet", measurements, notes)
+        write_file(self.folder / "confirmed.json", text)
+        self.save_record(record.with_files({"confirmed.parquet": seal, "confirmed.json": seal_of(text)}))
         self.end_confirming()
 
     def end_confirming(self) -> None:
         """Remove what only a study that is being confirmed needs."""
         shutil.rmtree(self.folder / "confirming", ignore_errors=True)
 
-    def confirmation(self) -> Confirmation | None:
-        """Return what became of the replicates, once they have trained."""
-        path = self.folder / "confirmed.json"
-        if not path.exists():
+    def confirmation(self, record: StudyRecord | None = None) -> Confirmation | None:
+        """Return what became of the replicates, once they have trained; `record` is study.json's, read where None."""
+        path, record = self.folder / "confirmed.json", record or self.record()
+        is_there = "confirmed.json" in (record.files or {}) if self.is_sealed else path.exists()
+        if not is_there:
             return None
+        data = parse_json(self._read(path.name, record), path)
+        if isinstance(data, dict):
+            data.pop("study", None)  # what confirmations were bound by before there were seals
         try:
-            return Confirmation.parse(read_json(path), str(path))
+            return Confirmation.parse(data, str(path))
         except SpecError as error:
-            raise LabError(str(error)) from None
+            raise DamagedError(f"{error} {VERIFY}") from None
 
     def replicates(self) -> Measurements:
         """Return the measurements of the replicates by their numbers."""
-        return parquet.read_replicates(self.folder / "confirmed.parquet")
+        seal = self._seal("confirmed.parquet", self.record())
+        return parquet.read_replicates(self.folder / "confirmed.parquet", seal)
+
+    def _seal(self, name: str, record: StudyRecord) -> FileSeal | None:
+        """Return the seal of a file; None in a lab that has none."""
+        if not self.is_sealed:
+            return (record.files or {}).get(name)
+        if name not in (record.files or {}):
+            raise damaged(self.folder / "study.json", f"it does not list {name}")
+        return (record.files or {})[name]
+
+    def _read(self, name: str, record: StudyRecord) -> bytes:
+        """Return the bytes of a file that is as its seal says."""
+        path, seal = self.folder / name, self._seal(name, record)
+        if not path.exists():
+            raise DamagedError(f"{path} is missing. {VERIFY}")
+        if seal is None:
+            return read_bounded(path, MOST_BYTES)
+        try:
+            return read_file(path, seal)
+        except MismatchError as mismatch:
+            parse_json(mismatch.content, path)
+            raise changed(path) from None
 
     @property
     def growing(self) -> StudyFolder:
         """Where this study is filled anew, when it grows."""
-        return StudyFolder(self.folder.parent / "growing" / self.folder.name)
+        return self._beside(self.folder.parent / "growing" / self.folder.name)
 
     @property
     def replaced(self) -> StudyFolder:
         """Where this study goes for a moment, when a grown one takes its place."""
-        return StudyFolder(self.folder.parent / "replaced" / self.folder.name)
+        return self._beside(self.folder.parent / "replaced" / self.folder.name)
 
     def exchange(self) -> None:
         """Let the grown study take the place of this one; `settle` ends what a kill leaves of it."""
@@ -195,48 +304,69 @@ class StudyFolder:
         return self.replaced if not self.folder.exists() and self.replaced.folder.exists() else self
 
     @property
-    def identity(self) -> int | None:
-        """A number that another folder at this place would not have; None where there is none."""
+    def version(self) -> tuple[int, ...]:
+        """Numbers that change whenever a writer has changed the study: its folder's, and those of its study.json."""
         try:
-            return self.folder.stat().st_ino
+            facts = (self.folder / "study.json").stat()
+            return self.folder.stat().st_ino, facts.st_ino, facts.st_mtime_ns
         except OSError:
-            return None
+            return ()
 
-    def trials(self) -> list[Trial]:
-        """Return the trial records of a finished study."""
+    def trials(self, record: StudyRecord | None = None) -> list[Trial]:
+        """Return the trial records of a finished study; `record` is study.json's, read where None."""
         path = self.folder / "trials.json"
-        try:
-            return _TRIALS.validate_json(path.read_bytes())
-        except OSError as error:
-            raise LabError(f"Could not read {path}: {error.strerror}.") from error
-        except ValidationError as error:
-            detail = error.errors()[0]
-            place = ".".join(str(part) for part in detail["loc"]) or "its start"
-            raise LabError(
-                f"{path} is corrupt: {detail['msg']} at {place}. Remove its study's folder and run again."
-            ) from None
+        return parse_trials(self._read(path.name, record or self.record()), path)
 
-    def check_measurements(self, num_measurements: int) -> None:
-        """Raise LabError where the stored table is not whole or has another number of rows; none is read."""
-        path = self.folder / "measurements.parquet"
-        num_rows = parquet.count_rows(path)
-        if num_rows != num_measurements:
-            raise LabError(
-                f"{path} has {num_rows:,} rows, not the {num_measurements:,} of its study. "
-                "Remove its study's folder and run again."
-            )
+    def check_file(self, name: str, record: StudyRecord) -> None:
+        """Raise DamagedError where a file of a finished study is not as it was written, or cannot be parsed."""
+        path, seal = self.folder / name, self._seal(name, record)
+        if name == "trials.json":
+            self.trials(record)
+        elif name == "confirmed.json":
+            self.confirmation(record)
+        elif name == "confirmed.parquet":
+            parquet.read_replicates(path, seal)
+        else:
+            parquet.read_measurements(path, seal=seal)
 
-    def result(self, metrics: list[str] | None = None) -> StudyResult:
-        """Return a finished study as the analyses read it, with all metrics or only the named ones."""
+    def check_measurements(self, num_measurements: int, seal: FileSeal | None) -> None:
+        """Raise DamagedError where the stored table has another size, or without a seal another number of rows."""
         path = self.folder / "measurements.parquet"
-        record, trials, confirmation = self.record(), self.trials(), self.confirmation()
-        measurements = parquet.read_measurements(path, metrics)
+        if not path.exists():
+            raise DamagedError(f"{path} is missing. {VERIFY}")
+        if seal is not None:
+            size = path.stat().st_size
+            if size != seal.size:
+                raise damaged(path, f"it has {size:,} bytes, not the {seal.size:,} that were written")
+        elif (num_rows := parquet.count_rows(path)) != num_measurements:
+            raise damaged(path, f"it has {num_rows:,} rows, not the {num_measurements:,} of its study")
+
+    def result(self, metrics: list[str] | None = None, record: StudyRecord | None = None) -> StudyResult:
+        """Return a finished study as the analyses read it, with all metrics or only the named ones.
+
+        `record` is what study.json says, read where None.
+        """
+        path, record = self.folder / "measurements.parquet", record or self.record()
+        trials, confirmation = self.trials(record), self.confirmation(record)
+        measurements = parquet.read_measurements(path, metrics, self._seal(path.name, record))
         check_files(self.folder, record, trials, measurements, confirmation)
-        if parquet.study_of(path) not in (None, record.fingerprint):
-            raise LabError(f"{path} is of another study. Remove its study's folder and run again.")
         return record.result(trials, measurements, confirmation)
 
 
-def write_trials(path: Path, trials: list[Trial], *, sync: bool = True) -> None:
-    """Write the records of trials as JSON."""
-    write_file(path, _TRIALS.dump_json(trials, exclude_none=True, indent=1), sync)
+def trials_json(trials: list[Trial]) -> bytes:
+    """Return the records of trials as JSON."""
+    return _TRIALS.dump_json(trials, exclude_none=True, indent=1)
+
+
+def parse_trials(content: bytes, path: Path) -> list[Trial]:
+    """Return the trials that a file tells of; DamagedError where it is not the JSON of trials."""
+    try:
+        return _TRIALS.validate_json(content)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        place = ".".join(str(part) for part in detail["loc"]) or "its start"
+        raise damaged(path, f"{detail['msg']} at {place}") from None
+
+
+def _plain_json(confirmation: Confirmation) -> bytes:
+    return confirmation.model_dump_json(exclude_none=True, indent=1).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, Self
 
 from pydantic import model_validator
@@ -17,6 +17,7 @@ from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.core.value import Value
+from batchlab.store.seal import FileSeal
 
 
 class ImportedStudy(Value):
@@ -65,6 +66,15 @@ class StudyRecord(Value):
     note: str | None = None
     """What a reader should know, such as a budget of trials that could not be met."""
 
+    files: dict[str, FileSeal] | None = None
+    """The study's other files, as they were written. One that is not listed is not of the study, yet or any longer."""
+
+    sweep: str | None = None
+    """The digest of what cannot grow in the spec that the study is of."""
+
+    edited: tuple[str, ...] = ()
+    """Files that a user has changed and accepted."""
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.study is None) == (self.imported is None):
@@ -73,8 +83,18 @@ class StudyRecord(Value):
 
     def begun_anew(self) -> StudyRecord:
         """Return the record of the same study as it was before its search had an outcome."""
-        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer")}
+        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer", "sweep")}
         return StudyRecord(**kept)
+
+    def with_files(self, seals: Mapping[str, FileSeal]) -> StudyRecord:
+        """Return the record with some files listed as they are now, beside those that it lists."""
+        return self.model_copy(update={"files": {**(self.files or {}), **seals}})
+
+    def without_files(self, names: Collection[str]) -> StudyRecord:
+        """Return the record as if it had never listed these files."""
+        return self.model_copy(
+            update={"files": {name: seal for name, seal in (self.files or {}).items() if name not in names}}
+        )
 
     @property
     def workload(self) -> str:
@@ -91,9 +111,10 @@ class StudyRecord(Value):
 
     @property
     def fingerprint(self) -> str:
-        """A short text that tells the study from every other: what was trained, at which batch size and points."""
-        facts = [self.workload, self.facts.batch_size, self.points]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+        """A short text that tells the study from every other, however much each has grown."""
+        if self.study is not None:
+            return self.study.fingerprint
+        return hashlib.sha256(json.dumps([self.workload, self.facts.batch_size]).encode()).hexdigest()[:16]
 
     @property
     def protocol(self) -> Protocol:

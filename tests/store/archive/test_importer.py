@@ -49,7 +49,9 @@ def contents(lab: Path) -> dict[str, object]:
     for path in sorted(lab.rglob("*")):
         if path.name == "import.json":
             record = json.loads(path.read_text())
-            found[str(path.relative_to(lab))] = {key: value for key, value in record.items() if key != "source"}
+            found[str(path.relative_to(lab))] = {
+                key: value for key, value in record.items() if key not in ("source", "digest")
+            }
         elif path.is_file() and path.name != "lock":
             found[str(path.relative_to(lab))] = path.read_bytes()
     return found

@@ -188,7 +188,7 @@ def _stored_outcome(lab: Path, path: StudyPath) -> StudyOutcome | None:
         return None
     try:
         record = folder.record()
-        folder.check_measurements(record.num_measurements or 0)
+        folder.check_measurements(record.num_measurements or 0, (record.files or {}).get("measurements.parquet"))
     except LabError:  # a power cut before the sweep was listed leaves files that are not whole: import them again
         return None
     return _outcome(path, _default_name(path), record, []) if record.state == "finished" else None
@@ -218,7 +218,7 @@ def _list_sweeps(store: Lab, outcomes: Iterable[StudyOutcome], source: dict[str,
         folder = store.folder / "sweeps" / name
         spec = next((study.spec for study in studies if study.spec), None)
         if spec:
-            write_json(folder / "sweep.json", spec)
+            store.save_spec(Sweep.parse(spec, "study.json"))
             continue
         if (folder / "import.json").exists():
             known = set(store.sweep(name).batch_sizes)
@@ -232,7 +232,7 @@ def _list_sweeps(store: Lab, outcomes: Iterable[StudyOutcome], source: dict[str,
         if goal is not None:
             join_best_so_far(store, name, goal, sizes, {study.path.batch_size: study.best for study in studies})
         record = ImportRecord(name=name, workload=workload, batch_sizes=tuple(sizes), goal=goal, source=source)
-        write_json(folder / "import.json", record.plain())
+        store.save_import(record)
 
 
 class _Pool:

@@ -25,12 +25,12 @@ def stage(files: StudyFiles, path: Path) -> None:
 
 def load(path: Path) -> Piece:
     """Return a piece that `stage` kept."""
-    record = parquet.read_record(path)
+    measurements, record = parquet.read_whole(path)
     return Piece(
         path=StudyPath(record["workload"], record["batch_size"]),
         study=None if record["study"] is None else record["study"].encode(),
         metadata={int(i): content.encode() for i, content in record["metadata"].items()},
-        measurements=parquet.read_measurements(path),
+        measurements=measurements,
         measured=set(record["measured"]),
         rejected=[(place, reason) for place, reason in record["rejected"]],
     )

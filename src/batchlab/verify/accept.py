@@ -1,0 +1,92 @@
+"""A user's own edit, accepted: the file gets a new seal once all that it must agree with has been looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from batchlab.core.confirmation import Confirmation
+from batchlab.core.sweep import Sweep
+from batchlab.errors import InputError, SpecError
+from batchlab.files import parse_json, read_bounded
+from batchlab.store import parquet
+from batchlab.store.consistency import check_files
+from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.seal import KEY, seal_of
+from batchlab.store.stored_sweep import ImportRecord, StoredSweep
+from batchlab.store.study_folder import MOST_BYTES, OUTCOME, StudyFolder, parse_trials
+from batchlab.store.study_record import StudyRecord
+
+
+def accept_edit(lab: Lab, path: Path) -> None:
+    """Give a file of a lab that was edited a new seal; InputError where it cannot be accepted, and why."""
+    try:
+        parts = path.resolve().relative_to(lab.folder.resolve()).parts
+    except ValueError:
+        raise InputError(f"{path} is not in lab {lab.folder}. Name a file of it.") from None
+    if not lab.is_sealed:
+        raise InputError(f"Lab {lab.folder} has no seals yet: `batchlab verify --repair` brings it up to date.")
+    try:
+        with lab.locked():
+            if len(parts) == 3 and parts[2] in ("sweep.json", "import.json"):
+                _accept_spec(lab, parts[1], lab.folder.joinpath(*parts))
+            elif len(parts) == 4 and parts[3] in ("study.json", *OUTCOME):
+                _accept_file(lab, parts[1], lab.folder.joinpath(*parts))
+            else:
+                raise InputError(f"{path} is no file of a sweep or a finished study: there is nothing to accept.")
+    except SpecError as error:
+        raise InputError(f"{path} cannot be accepted: {error}") from None
+
+
+def _accept_spec(lab: Lab, name: str, path: Path) -> None:
+    data = _unsealed(path)
+    if path.name == "import.json":
+        record = ImportRecord.parse(data, str(path))
+        _check_studies(lab, name, StoredSweep.imported(record))
+        lab.save_import(record)
+    else:
+        sweep = Sweep.parse(data, str(path))
+        _check_studies(lab, name, StoredSweep.run(sweep))
+        lab.save_spec(sweep)
+
+
+def _check_studies(lab: Lab, name: str, sweep: StoredSweep) -> None:
+    """Raise LabError where a stored study is not of the sweep as it was edited."""
+    if sweep.name != name:
+        raise InputError(f"The sweep is called {sweep.name}, its folder {name}. Give both one name.")
+    for folder in (lab.folder / "sweeps" / name).iterdir():
+        study = lab.study_folder(name, int(folder.name)) if folder.name.isdecimal() else None
+        if study is not None and study.has_record:
+            check_belongs(study, study.record(), sweep, int(folder.name))
+
+
+def _accept_file(lab: Lab, name: str, path: Path) -> None:
+    folder = lab.study_folder(name, int(path.parent.name))
+    if path.name == "study.json":
+        record = StudyRecord.parse(_unsealed(path), str(path))
+    else:
+        record = folder.record()
+        record = record.with_files({path.name: seal_of(read_bounded(path, parquet.MOST_BYTES))})
+    check_belongs(folder, record, lab.sweep(name), int(path.parent.name))
+    if record.state == "finished":
+        _check_together(folder, record)
+    edited = tuple(sorted({*record.edited, path.name}))
+    folder.save_record(record.model_copy(update={"edited": edited}))
+
+
+def _unsealed(path: Path) -> object:
+    data = parse_json(read_bounded(path, MOST_BYTES), path)
+    if isinstance(data, dict):
+        data.pop(KEY, None)
+    return data
+
+
+def _check_together(folder: StudyFolder, record: StudyRecord) -> None:
+    """Raise LabError where the files as they are now do not belong together."""
+    trials = parse_trials(read_bounded(folder.folder / "trials.json", MOST_BYTES), folder.folder / "trials.json")
+    measurements = parquet.read_measurements(folder.folder / "measurements.parquet")
+    check_files(folder.folder, record, trials, measurements, _confirmation(folder, record))
+
+
+def _confirmation(folder: StudyFolder, record: StudyRecord) -> Confirmation | None:
+    path = folder.folder / "confirmed.json"
+    return Confirmation.parse(_unsealed(path), str(path)) if path.name in (record.files or {}) else None
