@@ -179,13 +179,13 @@ def files(tmp_path: Path) -> Callable[[], dict[str, bytes | None]]:
 
 @pytest.fixture
 def refused(call: Run, files: Callable[[], dict[str, bytes | None]]) -> Callable[..., str]:
-    """Run a command that must be refused: one line on stderr, exit code 2, no file changed. Returns the line."""
+    """Run a command that must be refused: one line on stderr, an exit code, no file changed. Returns the line."""
 
-    def run(*arguments: object) -> str:
+    def run(*arguments: object, code: int = 2) -> str:
         before = files()
         answer = call(*arguments)
 
-        assert (answer.code, answer.out) == (2, "")
+        assert (answer.code, answer.out) == (code, "")
         assert answer.err.startswith("batchlab: ")
         assert answer.err.endswith("\n")
         assert answer.err.count("\n") == 1

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from batchlab.core.confirmation import Confirmation
+from batchlab.core.measurement import Measurements
 from batchlab.store.lab import Lab
+from batchlab.store.study_folder import StudyFolder
 
 WORKLOAD = "mnist/simple_cnn_base/nesterov_momentum"
 ERRORS = {1: [0.9, 0.4, 0.2, 0.1], 2: [0.9, 0.3, 0.02, 0.009], 3: [0.9, 0.2, 0.008, 0.02]}
@@ -208,9 +211,9 @@ def test_a_report_leaves_out_a_sweep_without_a_known_goal(call, tree):
 
 
 def test_an_export_says_that_what_was_confirmed_stays_behind(call, lab):
-    confirmation = {"goal": "val/loss < 1", "seeds": 1, "trial_ids": [], "end_step": 1, "replicates": []}
+    told = {"goal": "val/loss < 1", "seeds": 1, "trial_ids": [], "end_step": 1, "replicates": []}
     (path,) = Path("lab/sweeps").glob("*/16")
-    (path / "confirmed.json").write_text(json.dumps(confirmation))
+    StudyFolder(path).finish_confirmation(Confirmation.parse(told, "test"), Measurements.of([]))
 
     answer = call("export", "out")
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+from batchlab.core.sweep import Sweep
+from batchlab.store.lab import Lab
+
 
 def test_a_sweep_of_an_own_trainer_is_confirmed_from_python(refused, small_lab):
-    spec = small_lab / "sweeps" / "small" / "sweep.json"
-    spec.write_text(spec.read_text().replace('"nqm"', '"gaussian"').replace('"quadratic"', '"linear"'))
+    spec = (small_lab / "sweeps" / "small" / "sweep.json").read_text()
+    theirs = json.loads(spec.replace('"nqm"', '"gaussian"').replace('"quadratic"', '"linear"'))
+    del theirs["digest"]
+    Lab.open(small_lab).save_spec(Sweep.parse(theirs, "sweep.json"))
 
     assert refused("confirm", "--lab", "lab") == (
         "batchlab: Sweep small in lab lab was trained by a trainer of your own: confirm it from Python, "

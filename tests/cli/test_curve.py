@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -130,7 +131,7 @@ def test_no_trials_are_refused(refused, small_lab):
 
 
 def test_an_unfinished_study_is_told_and_the_others_are_shown(call, small_lab):
-    (small_lab / "sweeps" / "small" / "64" / "study.json").unlink()
+    shutil.rmtree(small_lab / "sweeps" / "small" / "64")
     answer = call("curve", "--json")
 
     assert answer.code == 0
@@ -152,10 +153,10 @@ def test_corrupt_measurements_are_named_and_the_other_rows_are_shown(call, small
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     answer = call("curve", "--json")
 
-    assert answer.code == 2
+    assert answer.code == 1
     assert [row["batch_size"] for row in json.loads(answer.out)["rows"]] == [64]
-    assert answer.err.startswith("batchlab: lab/sweeps/small/4/measurements.parquet is corrupt: ")
-    assert answer.err.endswith("Remove its study's folder and run again.\n")
+    assert answer.err.startswith("batchlab: lab/sweeps/small/4/measurements.parquet is damaged: ")
+    assert answer.err.endswith("See what is sound with `batchlab verify`.\n")
     assert answer.err.count("\n") == 1
 
 
@@ -165,7 +166,7 @@ def test_a_corrupt_record_is_named_and_the_other_rows_are_shown(call, small_lab,
     (small_lab / "sweeps" / "small" / "4" / name).write_text(text)
     answer = call("curve", "--json")
 
-    assert answer.code == 2
+    assert answer.code == 1
     assert [row["batch_size"] for row in json.loads(answer.out)["rows"]] == [64]
     assert answer.err.startswith(f"batchlab: lab/sweeps/small/4/{name}")
     assert answer.err.count("\n") == 1
@@ -174,8 +175,17 @@ def test_a_corrupt_record_is_named_and_the_other_rows_are_shown(call, small_lab,
 def test_a_corrupt_sweep_file_is_named(refused, small_lab):
     (small_lab / "sweeps" / "small" / "sweep.json").write_text("{}")
 
-    for command in ("curve", "status", "report"):
-        assert "lab/sweeps/small/sweep.json" in refused(command)
+    for command in ("curve", "report"):
+        assert "lab/sweeps/small/sweep.json" in refused(command, code=1)
+
+
+def test_the_status_of_a_sweep_whose_file_is_corrupt_is_that_it_cannot_be_read(call, small_lab):
+    (small_lab / "sweeps" / "small" / "sweep.json").write_text("{}")
+    answer = call("status")
+
+    assert answer.code == 1
+    assert answer.out.splitlines()[1].endswith("small  cannot be read")
+    assert answer.err.startswith("batchlab: lab/sweeps/small/sweep.json ")
 
 
 def test_a_lab_with_nothing_readable_names_every_file(call, small_lab):
@@ -183,7 +193,7 @@ def test_a_lab_with_nothing_readable_names_every_file(call, small_lab):
         path.write_text("")
     answer = call("curve")
 
-    assert (answer.code, answer.out) == (2, "")
+    assert (answer.code, answer.out) == (1, "")
     assert sorted(line.split()[1] for line in answer.err.splitlines()) == [
         "lab/sweeps/small/4/study.json",
         "lab/sweeps/small/64/study.json",

@@ -50,9 +50,9 @@ def test_damaged_measurements_leave_a_figure_of_the_rest(call, small_lab):
     (small_lab / "sweeps" / "small" / "4" / "measurements.parquet").write_bytes(b"")
     answer = call("figure", "steps-to-result")
 
-    assert answer.code == 2
+    assert answer.code == 1
     assert len(answer.out.splitlines()) == 3
-    assert "lab/sweeps/small/4/measurements.parquet is corrupt" in answer.err
+    assert "lab/sweeps/small/4/measurements.parquet is damaged" in answer.err
     assert [row["batch_size"] for row in read_table(Path("figures/small-steps-to-result.csv"))] == ["64"]
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import pytest
 
-COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "merge", "import", "export"]
+COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "merge", "verify", "import", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -65,8 +66,8 @@ def test_a_goal_that_no_sweep_measured_is_refused(refused, small_lab):
 
 
 def test_a_sweep_without_results_is_left_out_and_told(call, mixed_lab):
-    for path in mixed_lab.glob("sweeps/digits-small/*/study.json"):
-        path.unlink()
+    for path in mixed_lab.glob("sweeps/digits-small/*/"):
+        shutil.rmtree(path)
     answer = call("report")
 
     assert (answer.code, answer.out) == (0, "lab/report.html\n")
@@ -79,9 +80,9 @@ def test_damaged_measurements_leave_a_page_of_the_rest(call, small_lab):
     (small_lab / "sweeps" / "small" / "4" / "measurements.parquet").write_bytes(b"")
     answer = call("report")
 
-    assert (answer.code, answer.out) == (2, "lab/report.html\n")
+    assert (answer.code, answer.out) == (1, "lab/report.html\n")
     assert answer.err.count("\n") == 1
-    assert "lab/sweeps/small/4/measurements.parquet is corrupt" in answer.err
+    assert "lab/sweeps/small/4/measurements.parquet is damaged" in answer.err
     assert "nqm/quadratic/sgd" in (small_lab / "report.html").read_text()
 
 

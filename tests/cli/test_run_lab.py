@@ -24,6 +24,7 @@ def stored(lab: Path) -> dict[str, Any]:
         trials = json.loads((folder / "trials.json").read_text())
         for data in (record, *trials):
             data.pop("wall_seconds")
+        del record["files"], record["digest"]
         for trial in trials:
             trial.pop("environment")
         table = pq.read_table(folder / "measurements.parquet").to_pydict()
@@ -37,19 +38,19 @@ def stored(lab: Path) -> dict[str, Any]:
     ids=lambda c: c[0],
 )
 def test_a_lab_of_a_newer_version_is_left_alone(refused, small_lab, small_spec, command):
-    (small_lab / "lab.json").write_text('{"format": 3}')
+    (small_lab / "lab.json").write_text('{"format": 4}')
 
     line = refused(*command)
 
-    assert "lab has format 3, written by a newer batchlab; this one reads up to 2. Update batchlab." in line
+    assert "lab has format 4, written by a newer batchlab; this one reads up to 3. Update batchlab." in line
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "new"}', "{"])
 def test_a_lab_file_that_tells_no_format_is_named(refused, small_lab, small_spec, text):
     (small_lab / "lab.json").write_text(text)
 
-    assert "lab.json" in refused("run", small_spec)
-    assert "lab.json" in refused("status")
+    assert "lab.json" in refused("run", small_spec, code=1)
+    assert "lab.json" in refused("status", code=1)
 
 
 def test_a_folder_with_other_things_is_no_lab(refused, small_spec, tmp_path):
@@ -72,7 +73,7 @@ def test_a_changed_spec_is_refused_and_the_difference_shown(refused, small_lab, 
 
     assert 'Sweep "small" in lab lab' in line
     assert "changed: seed: 0 -> 7; sweep.trials: 3 -> 2." in line
-    assert "Change it back, or give it a new name or another --lab." in line
+    assert "Change it back, or give it a new name (--set name=NAME) or another --lab." in line
 
 
 def test_a_second_runner_is_told_who_holds_the_lab(refused, small_lab, small_spec):
@@ -91,10 +92,10 @@ def test_a_corrupt_record_stops_the_run_and_names_the_file(refused, small_lab, s
     path = small_lab / "sweeps" / "small" / "64" / "study.json"
     path.write_bytes(path.read_bytes()[:100])
 
-    line = refused("run", small_spec)
+    line = refused("run", small_spec, code=1)
 
-    assert f"{path.relative_to(small_lab.parent)} is corrupt" in line
-    assert "remove it and run again" in line
+    assert f"{path.relative_to(small_lab.parent)} is damaged" in line
+    assert "`batchlab verify`" in line
 
 
 MANY_POINTS = ["--set", "search_space.learning_rate={min = 0.1, max = 1.0, points = 100}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 KEYS = ["sweep", "workload", "studies", "finished", "complete", "infeasible", "incomplete", "measurements", "problems"]
 
@@ -47,7 +48,7 @@ def test_json_holds_the_same_and_what_cannot_be_read(call, small_lab):
 
 
 def test_a_study_that_has_not_begun_is_not_finished(call, small_lab):
-    (small_lab / "sweeps" / "small" / "64" / "study.json").unlink()
+    shutil.rmtree(small_lab / "sweeps" / "small" / "64")
     answer = call("status")
 
     assert answer.code == 0
@@ -59,9 +60,9 @@ def test_corrupt_measurements_are_named_and_the_rest_is_shown(call, small_lab):
     path.write_bytes(path.read_bytes()[:-20])
     answer, as_json = call("status"), call("status", "--json")
 
-    assert answer.code == as_json.code == 2
+    assert answer.code == as_json.code == 1
     assert answer.out.splitlines()[1].split()[-1] == "nqm/quadratic/sgd"
-    assert answer.err.startswith("batchlab: lab/sweeps/small/4/measurements.parquet is corrupt: ")
+    assert answer.err.startswith("batchlab: lab/sweeps/small/4/measurements.parquet is damaged: it has ")
     assert answer.err.count("\n") == 1
     assert [f"batchlab: {problem}\n" for problem in json.loads(as_json.out)[0]["problems"]] == [answer.err]
 
@@ -71,8 +72,8 @@ def test_measurements_of_another_study_are_named(call, small_lab):
     (folders / "4" / "measurements.parquet").write_bytes((folders / "64" / "measurements.parquet").read_bytes())
     answer = call("status")
 
-    assert answer.code == 2
-    assert "lab/sweeps/small/4/measurements.parquet has " in answer.err
+    assert answer.code == 1
+    assert "lab/sweeps/small/4/measurements.parquet is damaged: it has " in answer.err
 
 
 def test_a_corrupt_record_is_named_and_counts_as_unfinished(call, small_lab):
@@ -80,9 +81,9 @@ def test_a_corrupt_record_is_named_and_counts_as_unfinished(call, small_lab):
         (small_lab / "sweeps" / "small" / "4" / "study.json").write_text(text)
         answer = call("status")
 
-        assert answer.code == 2
+        assert answer.code == 1
         assert answer.out.splitlines()[1].split()[0] == "1/2"
-        assert answer.err.startswith("batchlab: lab/sweeps/small/4/study.json is corrupt: ")
+        assert answer.err.startswith("batchlab: lab/sweeps/small/4/study.json ")
         assert answer.err.count("\n") == 1
 
 

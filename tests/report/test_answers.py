@@ -12,6 +12,8 @@ from batchlab.errors import InputError, LabError
 from batchlab.report.answers import findings, shortfalls, summarise_results, summarise_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import ImportRecord
+from batchlab.store.study_record import ImportedStudy
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def test_another_goal_is_answered_from_the_same_curves(lab):
 
 
 def test_what_is_not_finished_and_too_few_trials_are_told(lab):
-    (lab.folder / "sweeps" / "nqm" / "16" / "study.json").unlink()
+    shutil.rmtree(lab.folder / "sweeps" / "nqm" / "16")
     results, summary = summarise_sweep(lab, trials=99)
 
     assert shortfalls(results, summary, 99) == [
@@ -75,9 +77,13 @@ def test_findings_hold_the_spec_the_cost_and_the_machine(lab):
 
 
 def test_an_imported_sweep_tells_its_source(lab):
-    folder = lab.folder / "sweeps" / "nqm"
-    record = '{"name": "nqm", "workload": "nqm/quadratic/sgd", "batch_sizes": [1], "goal": "val/risk <= 0.1", '
-    (folder / "import.json").write_text(record + '"source": {"archive": "theirs.tar"}}')
+    folder, study = lab.folder / "sweeps" / "nqm", lab.study_folder("nqm", 1)
+    record, result = study.record(), study.result()
+    imported = {"workload": record.workload, "batch_size": 1, "search_space": result.search_space, "train_steps": 60}
+    theirs = record.model_copy(update={"study": None, "sweep": None, "imported": ImportedStudy(**imported)})
+    study.finish(theirs, list(result.trials), result.measurements)
+    goal, source = Goal.read("val/risk <= 0.1"), {"archive": "theirs.tar"}
+    lab.save_import(ImportRecord(name="nqm", workload="nqm/quadratic/sgd", batch_sizes=(1,), goal=goal, source=source))
     (folder / "sweep.json").unlink()
     shutil.rmtree(folder / "16")
     found = findings(lab, lab.results(lab.find()))
