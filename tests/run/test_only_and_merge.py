@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from batchlab.errors import LabError, StorageError
+from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
-from batchlab.store.merge import merge_labs
 
 
 @pytest.fixture
