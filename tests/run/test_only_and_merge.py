@@ -129,7 +129,7 @@ def test_a_damaged_lab_is_named(make_nqm, tmp_path):
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     (tmp_path / "other" / "sweeps" / "nqm" / "16" / "measurements.parquet").write_bytes(b"no table")
 
-    with pytest.raises(LabError, match="measurements.parquet is corrupt"):
+    with pytest.raises(LabError, match="measurements.parquet is damaged"):
         merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
 
 
