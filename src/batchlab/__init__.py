@@ -29,7 +29,7 @@ _HOMES = {
     "check_trainer": "batchlab.run.check_trainer",
     "confirm_sweep": "batchlab.run.confirm",
     "load_sweep": "batchlab.spec.load",
-    "merge_labs": "batchlab.store.merge",
+    "merge_labs": "batchlab.run.merge",
     "run_sweep": "batchlab.run.runner",
     "summarise": "batchlab.report.answers",
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
-from batchlab.store.merge import merge_labs
 
 FEW = "sweep.confirm={seeds = 1, points = 1}"
 DIGITS = [

@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from batchlab.errors import LabError, StorageError
+from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
-from batchlab.store.merge import merge_labs
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_damaged_lab_is_named(make_nqm, tmp_path):
     shutil.copytree(tmp_path / "one", tmp_path / "other")
     (tmp_path / "other" / "sweeps" / "nqm" / "16" / "measurements.parquet").write_bytes(b"no table")
 
-    with pytest.raises(LabError, match="measurements.parquet is corrupt"):
+    with pytest.raises(LabError, match="measurements.parquet is damaged"):
         merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
 
 

@@ -93,6 +93,7 @@ class _Plan:
             self._copy_folder(self.lab.folder / "sweeps" / self.name, self.target.folder / "sweeps" / self.name)
             return MergedSweep(self.name, self.sweep.batch_sizes, ())
         copied, joined = [], []
+        self._write_spec()  # first: studies without a spec would be those of a damaged sweep
         for batch_size in self.sweep.batch_sizes:
             source, place = self.source(batch_size), self._place(batch_size)
             if not source.has_record or (place.has_record and place.record().state == "finished"):
@@ -103,7 +104,6 @@ class _Plan:
             else:
                 if _join_parts(source, place):
                     joined.append(batch_size)
-        self._write_spec()
         return MergedSweep(self.name, tuple(copied), tuple(joined))
 
     def source(self, batch_size: int) -> StudyFolder:
