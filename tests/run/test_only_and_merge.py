@@ -12,6 +12,7 @@ from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import ImportRecord
 
 
 @pytest.fixture
@@ -142,9 +143,7 @@ def test_a_lab_that_is_named_twice_is_refused(make_nqm, tmp_path):
 
 def test_an_imported_sweep_takes_the_place_of_no_other(make_nqm, tmp_path):
     run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
-    imported = Lab.create(tmp_path / "other").folder / "sweeps" / "nqm" / "import.json"
-    imported.parent.mkdir()
-    imported.write_text('{"name": "nqm", "workload": "a/b/c", "batch_sizes": [], "source": {}}')
+    Lab.create(tmp_path / "other").save_import(ImportRecord(name="nqm", workload="a/b/c", batch_sizes=(), source={}))
 
     for labs in (["one", "other"], ["other", "one"]):
         with pytest.raises(LabError, match="was imported"):
