@@ -1,0 +1,139 @@
+"""A damaged lab, repaired: every sound part is kept, nothing is deleted, and `run` completes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from batchlab.errors import LabError
+from batchlab.run.runner import run_sweep
+from batchlab.store.lab import Lab
+from batchlab.verify.repair import repair_lab
+
+STUDY = "sweeps/nqm/16"
+
+
+def contents(lab: Path) -> Counter[bytes]:
+    return Counter(path.read_bytes() for path in lab.rglob("*") if path.is_file() and path.name != "lock")
+
+
+def answers(lab: Path) -> dict[str, object]:
+    """Return what the lab's studies answer, but for times: rows, steps, winners."""
+    found = {}
+    for folder in sorted(lab.glob("sweeps/*/*/")):
+        study = Lab.open(lab).study_folder(folder.parent.name, int(folder.name))
+        record, rows = study.record(), pq.read_table(folder / "measurements.parquet").to_pydict()
+        trials = [(t.trial_id, t.status, t.metaparameters, t.last_step, t.round) for t in study.trials()]
+        found[folder.name] = (record.best_steps, record.end_step, record.counts, record.points, trials, rows)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lab.json",
+        "sweeps/nqm/sweep.json",
+        *(f"{STUDY}/{n}" for n in ("study.json", "trials.json", "measurements.parquet")),
+    ],
+)
+@pytest.mark.parametrize(
+    "damage", [lambda content: content[:-7], lambda content: b"", None], ids=["cut", "empty", "gone"]
+)
+def test_whatever_was_damaged_run_completes_it_to_what_it_was(nqm, nqm_sweep, name, damage):
+    expected, path = answers(nqm), nqm / name
+    if damage:
+        path.write_bytes(damage(path.read_bytes()))
+    else:
+        path.unlink()
+    before = contents(nqm)
+
+    _, found = repair_lab(nqm)
+
+    assert found.is_sound or name == "sweeps/nqm/sweep.json"
+    assert not before - contents(nqm), "something was deleted"
+    run_sweep(nqm_sweep, nqm, num_workers=1)
+    assert answers(nqm) == expected
+    assert repair_lab(nqm) == ([], repair_lab(nqm)[1])
+
+
+@pytest.mark.parametrize("name", ["study.json", "trials.json"])
+def test_what_the_table_carries_is_written_again_and_nothing_is_trained(nqm, name):
+    path = nqm / STUDY / name
+    path.write_text("{")
+    expected = (nqm / STUDY / "measurements.parquet").read_bytes()
+
+    done, found = repair_lab(nqm)
+
+    assert found.is_sound
+    assert any(line.startswith(f"{path}: written again from measurements.parquet") for line in done)
+    assert (nqm / STUDY / "measurements.parquet").read_bytes() == expected
+
+
+def test_what_was_confirmed_is_written_again_from_its_table(sample):
+    path = sample / "sweeps" / "finished" / "16" / "confirmed.json"
+    expected = Lab.open(sample).study_folder("finished", 16).confirmation()
+    path.write_text("{}")
+
+    _, found = repair_lab(sample)
+
+    assert found.is_sound
+    restored = Lab.open(sample).study_folder("finished", 16).confirmation()
+    assert expected is not None and restored is not None
+    assert [(r.trial_id, r.replicate, r.goal_step, r.last_step) for r in restored.replicates] == [
+        (r.trial_id, r.replicate, r.goal_step, r.last_step) for r in expected.replicates
+    ]
+
+
+def test_a_confirmation_without_its_table_is_forgotten_and_the_search_is_kept(sample):
+    (sample / "sweeps" / "finished" / "16" / "confirmed.parquet").write_bytes(b"nothing")
+    lab = Lab.open(sample)
+    expected = [trial.trial_id for trial in lab.study_folder("finished", 16).trials()]
+
+    _, found = repair_lab(sample)
+
+    assert found.is_sound
+    assert lab.study_folder("finished", 16).confirmation() is None
+    assert [trial.trial_id for trial in lab.study_folder("finished", 16).trials()] == expected
+
+
+@pytest.mark.parametrize("name", ["parts/trials-0-1.parquet", "checkpoints/trials-2-3.npz"])
+def test_a_damaged_pack_is_set_aside_and_the_others_are_kept(sample, name):
+    folder = sample / "sweeps" / "unfinished" / "32"
+    others = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path != folder / name}
+    (folder / name).write_bytes(b"damaged")
+
+    _, found = repair_lab(sample)
+
+    assert found.is_sound
+    assert not (folder / name).exists()
+    assert [path.read_bytes() for path in sample.glob(f"set-aside/*/sweeps/unfinished/32/{name}")] == [b"damaged"]
+    assert {path: path.read_bytes() for path in others} == others
+
+
+def test_a_sound_lab_is_left_as_it_is(nqm):
+    before = {path: path.read_bytes() for path in nqm.rglob("*") if path.is_file()}
+
+    assert repair_lab(nqm)[0] == []
+    assert {path: path.read_bytes() for path in nqm.rglob("*") if path.is_file() and path.name != "lock"} == {
+        path: content for path, content in before.items() if path.name != "lock"
+    }
+
+
+def test_a_lab_of_a_newer_batchlab_is_not_repaired(nqm):
+    (nqm / "lab.json").write_text('{"format": 99}')
+
+    with pytest.raises(LabError, match="written by a newer batchlab"):
+        repair_lab(nqm)
+    assert (nqm / "lab.json").read_text() == '{"format": 99}'
+    assert not (nqm / "set-aside").exists()
+
+
+def test_why_something_was_set_aside_is_written_beside_it(nqm):
+    (nqm / STUDY / "measurements.parquet").write_bytes(b"nothing")
+    repair_lab(nqm)
+
+    (why,) = nqm.glob("set-aside/*/why.json")
+    assert f'"path": "{STUDY}/measurements.parquet"' in why.read_text()
