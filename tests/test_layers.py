@@ -38,7 +38,7 @@ ALLOWED = {
     "plots": {"errors", "files", "core", "published", "analysis"},
     "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
-    "spec": {"errors", "core", "data", "models", "optim", "engine", "search", "catalogue"},
+    "spec": {"errors", "files", "core", "data", "models", "optim", "engine", "search", "catalogue"},
     "verify": {"errors", "files", "core", "published", "search", "store"},
     "run": {"errors", "files", "processes", "core", "data", "engine", "search", "spec", "store", "report"},
 }

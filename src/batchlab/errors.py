@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable
 
 
@@ -92,10 +93,33 @@ def shown(value: object, most: int = MOST_SHOWN) -> str:
     >>> shown("plain"), shown("two\\nlines"), shown("x" * 1000, most=8)
     ('plain', 'two\\\\nlines', 'xxxxxxxx... (1,000 characters)')
     """
-    text = value if isinstance(value, str) else repr(value)
-    cut = text if len(text) <= most else text[:most]
-    plain = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in cut)
-    return plain if cut is text else f"{plain}... ({len(text):,} characters)"
+    text = value if isinstance(value, str) else spelled(value)
+    return plain(text) if len(text) <= most else f"{plain(text[:most])}... ({len(text):,} characters)"
+
+
+def plain(text: str) -> str:
+    """Return a text as one line that can be printed anywhere: whatever steers a terminal is escaped.
+
+    >>> plain("two\nlines"), plain("\x1b[31m")
+    ('two\\nlines', '\\x1b[31m')
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def spelled(value: object) -> str:
+    """Return a value as Python writes it, whatever it is.
+
+    >>> spelled("8"), spelled(8), spelled(16**5000)
+    ("'8'", '8', 'a number of more than 4,300 digits')
+    """
+    try:
+        return repr(value)
+    except ValueError:  # Python writes no longer numbers
+        return f"a number of more than {sys.get_int_max_str_digits():,} digits"
+    except RecursionError:
+        return "a value nested too deeply to be shown"
 
 
 MOST_NAMES = 20
@@ -110,14 +134,15 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
     >>> unknown_name("figure", "pie", ["paper-10", "paper-2"])
     'Unknown figure "pie". Known: paper-2, paper-10.'
     """
-    known = sorted(known, key=_in_order)
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f' Did you mean "{close[0]}"?' if close else ""
-    shown = known if len(known) <= MOST_NAMES else difflib.get_close_matches(name, known, n=5, cutoff=0)
-    more = f" and {len(known) - len(shown)} more" if len(shown) < len(known) else ""
-    return f'Unknown {kind} "{name}".{hint} Known: {", ".join(shown)}{more}.'
+    known, begun = sorted(known, key=_in_order), name[:MOST_SHOWN]
+    close = difflib.get_close_matches(begun, known, n=1)
+    hint = f' Did you mean "{shown(close[0])}"?' if close else ""
+    listed = known if len(known) <= MOST_NAMES else difflib.get_close_matches(begun, known, n=5, cutoff=0)
+    more = f" and {len(known) - len(listed)} more" if len(listed) < len(known) else ""
+    return f'Unknown {kind} "{shown(name)}".{hint} Known: {", ".join(map(shown, listed))}{more}.'
 
 
-def _in_order(name: str) -> list[str | int]:
+def _in_order(name: str) -> list[tuple[int, str]]:
     """Return what sorts names with numbers as one counts: paper-2 before paper-10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
+    parts = enumerate(re.split(r"([0-9]+)", name))
+    return [(len(part.lstrip("0")) if place % 2 else 0, part) for place, part in parts]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from batchlab.core.value import Value
+from batchlab.core.value import Items, Value
 from batchlab.errors import SpecError
 
 
@@ -14,7 +14,7 @@ class Inner(Value):
 
 class Outer(Value):
     inner: Inner
-    parts: tuple[Inner, ...] = ()
+    parts: Items[Inner] = ()
     note: str | None = None
 
 

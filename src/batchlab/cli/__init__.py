@@ -1,126 +1,38 @@
-"""The command line. Each command parses its options, calls the library and prints; errors become one line."""
+"""The command line. Each command parses its options, calls the library and prints; errors become one line.
+
+What is imported here is all that is there when a user presses Ctrl-C while the rest is still being imported.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from batchlab.cli import endings, outputs
 
-from batchlab.cli import archive, confirm, curve, figure, merge, report, run, status, verify, workloads
-from batchlab.cli.options import warn
-from batchlab.errors import BatchlabError, InputError, Interrupted
+if TYPE_CHECKING:
+    from batchlab.cli.commands import app as app
 
-app = typer.Typer(
-    name="batchlab",
-    help="How does the batch size change training, and where does it stop paying?",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
-COMPLETION_VARIABLE = "_BATCHLAB_COMPLETE"
-UsageError: Any = typer.BadParameter.__mro__[1]  # what every misuse of a command raises; typer gives it no public name
-for command in (run.run, status.status, workloads.workloads, curve.curve, figure.figure, report.report):
-    app.command()(command)
-app.command()(confirm.confirm)
-app.command()(merge.merge)
-app.command()(verify.verify)
-app.command("import")(archive.import_)
-app.command()(archive.export)
-
-
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        import batchlab
-
-        print(f"batchlab {batchlab.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """How does the batch size change training, and where does it stop paying?"""
-    if debug:
-        os.environ["BATCHLAB_DEBUG"] = "1"
+__all__ = ["app", "main"]
 
 
 def main() -> None:
     """Run the command line; the exit code is the error's: 1 failed, 2 bad input, 75 interrupted."""
-    try:
-        code = _run(sys.argv[1:] or ["--help"])
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output, `head` say, has seen enough
-        _drop_output()
-        code = 0
-    except KeyboardInterrupt:
-        warn("Interrupted; no study was training.")
-        code = Interrupted.exit_code
-    except BatchlabError as error:
-        if os.environ.get("BATCHLAB_DEBUG"):
-            raise
-        warn(_one_line(error))
-        code = error.exit_code
-    except OSError as error:  # the system refused: a full disk behind our output, a folder that may not be read
-        if os.environ.get("BATCHLAB_DEBUG"):
-            raise
-        warn(_one_line(error))
-        _drop_output()
-        code = InputError.exit_code
+    with outputs.prepared(), endings.handled():
+        code = endings.exit_code(_run)
     sys.exit(code)
 
 
-def _drop_output() -> None:
-    """Let what could not be printed go nowhere, so that the end of the process does not try again."""
-    with contextlib.suppress(OSError):  # a stdout that is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _run() -> int:
+    from batchlab.cli.commands import execute
+
+    return execute(sys.argv[1:] or ["--help"])
 
 
-def _run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; every error but a misuse of the command is passed on."""
-    group = typer.main.get_command(app)
-    if COMPLETION_VARIABLE in os.environ:  # a shell asks how a line may go on
-        group.main(arguments, prog_name="batchlab")
-    try:
-        with group.make_context("batchlab", arguments) as context:
-            group.invoke(context)
-    except typer.Exit as end:
-        return end.exit_code
-    except UsageError as error:
-        command = error.ctx.command_path if error.ctx else "batchlab"
-        message = " ".join(error.format_message().split()).rstrip(".")
-        warn(f"{message}{_hint(error, arguments)} (see `{command} --help`)")
-        return InputError.exit_code
-    return 0
+def __getattr__(name: str) -> Any:
+    """Import the application when it is first asked for."""
+    if name != "app":
+        raise AttributeError(f"module 'batchlab.cli' has no attribute {name!r}")
+    from batchlab.cli.commands import app
 
-
-def _hint(error: Any, arguments: list[str]) -> str:
-    """Return the way to set a value of the spec, where an option that there is not has the name of one."""
-    option, command = getattr(error, "option_name", ""), error.ctx.command if error.ctx else None
-    if command is None or "settings" not in [parameter.name for parameter in command.params]:
-        return ""
-    from batchlab.core.sweep import spec_key
-
-    key = spec_key(option.lstrip("-").replace("-", "_"))
-    return f". Set it in the spec: --set {key}={_value_of(option, arguments)}" if key else ""
-
-
-def _value_of(option: str, arguments: list[str]) -> str:
-    """Return the value that follows an option on the command line, or dots."""
-    for argument, following in zip(arguments, [*arguments[1:], "..."], strict=True):
-        if argument == option:
-            return following
-        if argument.startswith(f"{option}="):
-            return argument.partition("=")[2]
-    return "..."
-
-
-def _one_line(error: Exception) -> str:
-    """Return the message; of several lines, such as a trial's traceback, the first and the last."""
-    first, *others = (str(error) or type(error).__name__).splitlines()
-    return f"{first} {others[-1].strip()} (`batchlab --debug` shows all)" if others else first
+    return app

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from batchlab.cli.outputs import warn as warn
+
 if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
     from batchlab.core.goal import Goal
@@ -76,11 +78,6 @@ def fail_on_problems(problems: Sequence[object]) -> None:
         warn(str(problem))
     if problems:
         raise typer.Exit(1)
-
-
-def warn(sentence: str) -> None:
-    """Print one line on stderr."""
-    print(f"batchlab: {sentence}", file=sys.stderr)
 
 
 def print_json(data: Any) -> None:

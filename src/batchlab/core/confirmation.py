@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from batchlab.core.goal import Goal
-from batchlab.core.value import Value
+from batchlab.core.limits import MOST_TRIALS
+from batchlab.core.value import Items, Value
+from batchlab.errors import shown
 
 REPLICATE_STRIDE = 1 << 20
 """More trials than any study has."""
@@ -21,6 +23,13 @@ class Confirm(Value):
 
     points: Annotated[int, Field(ge=1)] = 3
     """Points confirmed at the most: those that met the goal first."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.seeds * self.points > MOST_TRIALS:
+            asked = f"seeds = {shown(self.seeds)} of points = {shown(self.points)}"
+            raise ValueError(f"{asked} are more than {MOST_TRIALS:,} replicates; give fewer")
+        return self
 
 
 class Replicate(Value):
@@ -47,13 +56,13 @@ class Confirmation(Value):
     seeds: int
     """Replicates of each point."""
 
-    trial_ids: tuple[int, ...]
+    trial_ids: Items[int]
     """The points that were confirmed, fewest steps first."""
 
     end_step: int
     """Where a replicate ends that has not met the goal."""
 
-    replicates: tuple[Replicate, ...]
+    replicates: Items[Replicate]
     """In the order of `trial_ids`, then of replicates."""
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from batchlab.core.value import Value
+from batchlab.core.limits import MOST_GROWTH, MOST_STEPS
+from batchlab.core.value import Items, Value
 
 Split = Literal["train", "val", "test"]
 
@@ -28,9 +29,9 @@ class Evaluation(Value):
     [0, 10, 20, 30, 40, 60, 90, 130, 190, 200]
     """
 
-    growth: Annotated[float, Field(gt=1)] | None = None
-    every: Annotated[int, Field(ge=1)] | None = None
-    splits: tuple[Split, ...] = ("val",)
+    growth: Annotated[float, Field(gt=1, le=MOST_GROWTH)] | None = None
+    every: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
+    splits: Items[Split] = ("val",)
     """`train` is measured on a fixed part of the training set, as large as the validation set."""
 
     @model_validator(mode="after")
@@ -56,6 +57,18 @@ class Evaluation(Value):
         while step < bound:
             step = self.next_step(step)
         return step
+
+    def count(self, last_step: int) -> float:
+        """Return about how many steps are evaluated up to `last_step`, without going through them.
+
+        >>> Evaluation(every=10).count(1000), round(Evaluation(growth=1.03).count(20_000))
+        (100.0, 250)
+        """
+        strides = last_step / (self.every or 1)
+        if self.growth is None:
+            return strides
+        one_by_one = min(strides, 1 / (self.growth - 1))  # until the growth is more than a stride
+        return one_by_one + math.log(strides / one_by_one) / math.log(self.growth)
 
     def steps(self, last_step: int) -> Iterator[int]:
         """Yield every evaluated step from 0 to `last_step`, both included."""

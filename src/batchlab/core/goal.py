@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import model_serializer, model_validator
 
 from batchlab.core.value import Value
+from batchlab.errors import shown
 
 _COMPARISONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _PATTERN = re.compile(r"\s*(?P<metric>[a-z_]+/[a-z_0-9]+)\s*(?P<comparison><=|>=|<|>)\s*(?P<threshold>\S+)\s*")
@@ -33,11 +34,14 @@ class Goal(Value):
         """Return the goal that `text` writes; ValueError if it writes none."""
         match = _PATTERN.fullmatch(text)
         if match is None:
-            raise ValueError(f'"{text}" is no goal; write one like "val/classification_error < 0.03"')
+            raise ValueError(f'"{shown(text)}" is no goal; write one like "val/classification_error < 0.03"')
+        written = match["threshold"]
         try:
-            threshold = float(match["threshold"])
+            threshold = float(written) if written.isascii() and "_" not in written else None
         except ValueError:
-            raise ValueError(f'the threshold "{match["threshold"]}" of goal "{text}" is no number') from None
+            threshold = None
+        if threshold is None:
+            raise ValueError(f'the threshold "{shown(written)}" of goal "{shown(text)}" is no number')
         return cls.model_validate({**match.groupdict(), "threshold": threshold})
 
     @model_validator(mode="before")

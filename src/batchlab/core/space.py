@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
-from batchlab.core.value import Value
+from batchlab.core.limits import MOST_POINTS
+from batchlab.core.value import Items, Value
 
 
 class Range(Value):
@@ -29,7 +30,7 @@ class Range(Value):
     max: float
     scale: Literal["linear", "log", "reverse_log"] = "linear"
     type: Literal["double", "integer"] = "double"
-    points: Annotated[int, Field(ge=1)] | None = None
+    points: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """How many values the grid sampler takes from this range."""
 
     @model_validator(mode="after")
@@ -40,12 +41,21 @@ class Range(Value):
             raise ValueError(f'min = {self.min:g} cannot be on a log scale; use a positive min or scale = "linear"')
         if self.scale == "reverse_log" and self.max >= 1:
             raise ValueError(f"max = {self.max:g} cannot be on a reverse_log scale; use a max below 1")
+        if not math.isfinite(self._span):
+            raise ValueError(f"from min = {self.min:g} to max = {self.max:g} is further than numbers reach")
         if self.type == "integer":
             if self.scale == "reverse_log":
                 raise ValueError("an integer range cannot be on a reverse_log scale")
             if not (self.min.is_integer() and self.max.is_integer()):
                 raise ValueError(f"an integer range needs whole ends, not {self.min:g} and {self.max:g}")
         return self
+
+    @property
+    def _span(self) -> float:
+        """How far it is from one end to the other, as the scale counts."""
+        if self.scale == "log":
+            return self.max / self.min
+        return (1 - self.min) / (1 - self.max) if self.scale == "reverse_log" else self.max - self.min
 
     def at(self, unit: float) -> float:
         """Return the value at `unit` in [0, 1]; never outside [min, max]."""
@@ -71,23 +81,30 @@ class Range(Value):
             return math.log((1 - value) / (1 - self.max)) / math.log((1 - self.min) / (1 - self.max))
         return (value - self.min) / (self.max - self.min)
 
-    def grid(self) -> list[float]:
-        """Return `points` values, evenly spaced in scaled units, both ends included."""
+    def grid_size(self) -> int:
+        """Return how many values the grid has."""
         if self.points is None:
             raise ValueError("the grid sampler needs `points`, the number of values to take from this range")
-        if self.points == 1:
-            return [self.at(0.5)]
-        return [self.at(i / (self.points - 1)) for i in range(self.points)]
+        return self.points
+
+    def grid(self) -> list[float]:
+        """Return `points` values, evenly spaced in scaled units, both ends included."""
+        size = self.grid_size()
+        return [self.at(0.5)] if size == 1 else [self.at(i / (size - 1)) for i in range(size)]
 
 
 class Values(Value):
     """A list of values, each as likely as the others."""
 
-    values: Annotated[tuple[float, ...], Field(min_length=1)]
+    values: Annotated[Items[float], Field(min_length=1, max_length=MOST_POINTS)]
 
     def at(self, unit: float) -> float:
         """Return the value whose share of [0, 1] holds `unit`."""
         return self.values[min(int(unit * len(self.values)), len(self.values) - 1)]
+
+    def grid_size(self) -> int:
+        """Return how many values the grid has."""
+        return len(self.values)
 
     def grid(self) -> list[float]:
         """Return the values themselves."""

@@ -53,7 +53,7 @@ class Study(Value):
         cannot change the answer; the race factor trains them a little further, for the interval. The end
         is an evaluated step, so that the rows of a trial do not depend on when it learnt of the winner.
         """
-        if best_steps is None or self.race_factor is None:
+        if best_steps is None or self.race_factor is None or self.race_factor * best_steps >= self.max_steps:
             return self.max_steps
         return min(self.max_steps, self.evaluation.first_step_from(self.race_factor * best_steps))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -9,10 +10,21 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from batchlab.core.confirmation import Confirm
 from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
+from batchlab.core.limits import (
+    MOST_BATCH_SIZE,
+    MOST_BATCH_SIZES,
+    MOST_EXAMPLES,
+    MOST_GROWTH,
+    MOST_POINTS,
+    MOST_SEED,
+    MOST_STEPS,
+    MOST_TRIALS,
+)
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
-from batchlab.core.value import Value
+from batchlab.core.value import Items, Value, doubled
 from batchlab.core.workload import Workload
+from batchlab.errors import shown
 
 ATTEMPTS_PER_TRIAL = 5
 """Points drawn for each trial asked for: the paper attempted 500 to complete 100."""
@@ -21,28 +33,30 @@ ATTEMPTS_PER_TRIAL = 5
 class SearchPlan(Value):
     """The table `[sweep]`: how each batch size is searched."""
 
-    batch_sizes: Annotated[tuple[Annotated[int, Field(ge=1, strict=True)], ...], Field(min_length=1)]
+    batch_sizes: Annotated[
+        Items[Annotated[int, Field(ge=1, le=MOST_BATCH_SIZE)]], Field(min_length=1, max_length=MOST_BATCH_SIZES)
+    ]
     """Examples per update, over all workers."""
 
-    trials: Annotated[int, Field(ge=1)]
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)]
     """Trials that must end without diverging, for each batch size."""
 
-    max_steps: Annotated[int, Field(ge=1)] | None = None
+    max_steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     """Updates after which a trial ends."""
 
-    max_examples: Annotated[int, Field(ge=1)] | None = None
+    max_examples: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)] | None = None
     """Training examples after which a trial ends, repeats counted. The first limit reached ends it."""
 
     goal: Annotated[
-        tuple[Goal, ...], Field(min_length=1), BeforeValidator(lambda goal: [goal] if isinstance(goal, str) else goal)
+        Items[Goal], Field(min_length=1), BeforeValidator(lambda goal: [goal] if isinstance(goal, str) else goal)
     ]
     """One goal, or a list of ever harder ones on one metric: the race is for the hardest."""
 
     protocol: Literal["race", "full"] = "race"
-    race_factor: Annotated[float, Field(ge=1)] = 1.5
+    race_factor: Annotated[float, Field(ge=1, le=MOST_GROWTH)] = 1.5
     """In a race the other trials train on to this multiple of the winner's steps."""
 
-    max_attempts: Annotated[int, Field(ge=1)] | None = None
+    max_attempts: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """Points tried at the most, diverged ones included; 5 for each trial where not set."""
 
     sampler: Literal["halton", "sobol", "random", "grid"] = "halton"
@@ -56,7 +70,7 @@ class SearchPlan(Value):
     @field_validator("batch_sizes")
     @classmethod
     def _distinct(cls, batch_sizes: tuple[int, ...]) -> tuple[int, ...]:
-        repeated = {size for size in batch_sizes if batch_sizes.count(size) > 1}
+        repeated = doubled(batch_sizes)
         if repeated:
             raise ValueError(f"batch size {min(repeated)} is listed twice")
         return tuple(sorted(batch_sizes))
@@ -102,12 +116,13 @@ class Engine(Value):
     """`bfloat16` runs the matrix products in it; parameters and updates stay float32."""
 
     microbatch_size: Annotated[
-        Annotated[int, Field(ge=1)] | None, BeforeValidator(lambda size: None if size == "auto" else size)
+        Annotated[int, Field(ge=1, le=MOST_BATCH_SIZE)] | None,
+        BeforeValidator(lambda size: None if size == "auto" else size),
     ] = None
     """Examples of a batch computed at once; the gradient is that of the whole batch. `auto`, the default, takes as many
     as fit."""
 
-    pack_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    pack_size: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | Literal["auto"] = "auto"
     """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
 
     keep_states: bool = False
@@ -117,23 +132,32 @@ class Engine(Value):
 class Changes(Value):
     """A table `[at.BATCH_SIZE]`: what is different at one batch size."""
 
-    max_steps: Annotated[int, Field(ge=1)] | None = None
-    max_examples: Annotated[int, Field(ge=1)] | None = None
+    max_steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
+    max_examples: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)] | None = None
     evaluate: Evaluation | None = None
     search_space: SearchSpace = SearchSpace({})
     """Ranges that take the place of those of the same name."""
+
+
+def _written_plainly(key: Any) -> Any:
+    """Return the batch size that a key of `[at.BATCH_SIZE]` writes; none can be written in two ways."""
+    if not isinstance(key, str):
+        return key
+    if not re.fullmatch("[1-9][0-9]{0,18}", key):
+        raise ValueError(f'"{shown(key)}" is no batch size: write it with digits alone, as in `sweep.batch_sizes`')
+    return int(key)
 
 
 class Sweep(Value):
     """Everything that decides what is trained and stored; the same sweep gives the same results."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 0
     workload: Workload
     search: Annotated[SearchPlan, Field(alias="sweep")]
     search_space: SearchSpace
     engine: Engine = Engine()
-    at: dict[int, Changes] | None = None
+    at: dict[Annotated[int, BeforeValidator(_written_plainly)], Changes] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -141,7 +165,7 @@ class Sweep(Value):
             self._check_changes(batch_size, changes)
         twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
         if twice:
-            raise ValueError(f"`{min(twice)}` is both fixed in the workload and in the search space; drop one")
+            raise ValueError(f"`{shown(min(twice))}` is both fixed in the workload and in the search space; drop one")
         return self
 
     def _check_changes(self, batch_size: int, changes: Changes) -> None:
@@ -149,7 +173,8 @@ class Sweep(Value):
             raise ValueError(f"`at.{batch_size}`: {batch_size} is not among `sweep.batch_sizes`")
         unknown = set(changes.search_space.names) - set(self.search_space.names)
         if unknown:
-            raise ValueError(f"`at.{batch_size}.search_space`: `{min(unknown)}` is not in [search_space]; add it there")
+            name = shown(min(unknown))
+            raise ValueError(f"`at.{batch_size}.search_space`: `{name}` is not in [search_space]; add it there")
         if changes.max_examples is not None and changes.max_examples < batch_size:
             raise ValueError(f"`at.{batch_size}`: max_examples = {changes.max_examples} ends before the first update")
 
@@ -203,6 +228,6 @@ def differences(old: dict[str, Any], new: dict[str, Any], place: str = "") -> li
         if isinstance(before, dict) and isinstance(after, dict):
             lines += differences(before, after, f"{place}{key}.")
         elif before != after:
-            shown = ["(not set)" if value is None else value for value in (before, after)]
-            lines.append(f"{place}{key}: {shown[0]} -> {shown[1]}")
+            was, becomes = ("(not set)" if value is None else shown(value) for value in (before, after))
+            lines.append(f"{place}{shown(key)}: {was} -> {becomes}")
     return lines

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, Strict
 
 from batchlab.core.value import Value
 
@@ -29,7 +29,7 @@ class Trial(Value):
     trial_id: int
     """Its number among the points of the study, from 0."""
 
-    status: Status
+    status: Annotated[Status, Strict(False)]
     metaparameters: dict[str, float]
     last_step: int
     """The last step that is stored; for an infeasible trial the last one before it diverged."""

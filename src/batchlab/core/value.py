@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, get_args
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Any, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Strict, ValidationError
 from pydantic_core import ErrorDetails
 
-from batchlab.errors import SpecError, unknown_name
+from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
+
+Item = TypeVar("Item")
+Items = Annotated[tuple[Item, ...], Strict(False)]
+"""A tuple, written as a list in TOML and JSON."""
 
 _WAY_OUT = {  # by pydantic's type of the error, with its details
     "dict_type": "give a table, such as {{name = value}}",
@@ -15,26 +21,29 @@ _WAY_OUT = {  # by pydantic's type of the error, with its details
     "float_type": "give a number",
     "greater_than": "give more than {gt}",
     "greater_than_equal": "give at least {ge}",
+    "less_than_equal": "give at most {le}",
     "int_from_float": "give a whole number",
     "int_parsing": "give a whole number",
     "int_type": "give a whole number",
     "literal_error": "give {expected}",
     "model_type": "give a table, such as {{name = value}}",
+    "string_too_long": "give at most {max_length} characters",
     "string_pattern_mismatch": "begin with a letter or digit; letters, digits, dots, - and _ may follow",
     "string_type": "give text, in quotes",
+    "too_long": "give at most {max_length}",
     "too_short": "give at least {min_length}",
     "tuple_type": "give a list, such as [16, 64]",
 }
 
 
 class Value(BaseModel):
-    """An immutable value whose fields are validated at construction.
+    """An immutable value whose fields are validated at construction: no text, flag or fraction is taken for a number.
 
     `Value.parse` is the door for data from outside (TOML, JSON): it turns the first thing that is
     wrong into one `SpecError` sentence that names the place and the value.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
 
     @classmethod
     def parse(cls, data: Any, source: str) -> Self:
@@ -42,29 +51,39 @@ class Value(BaseModel):
         try:
             return cls.model_validate(data)
         except ValidationError as error:
-            raise SpecError(f"{source}: {_sentence(cls, _worst(error))}") from None
+            raise SpecError(f"{plain(source)}: {_sentence(cls, _worst(error))}") from None
 
     def plain(self) -> dict[str, Any]:
         """Return the value as JSON-ready data; `parse` reads it back."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
+def doubled(items: Iterable[Item]) -> list[Item]:
+    """Return what stands more than once among some items.
+
+    >>> doubled([8, 16, 8, 8])
+    [8]
+    """
+    return [item for item, count in Counter(items).items() if count > 1]
+
+
 def _worst(error: ValidationError) -> ErrorDetails:
     # A misspelt key is both unknown and missing under its right name: the unknown one explains more.
-    return min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+    return min(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
 
 
 def _sentence(cls: type[BaseModel], detail: ErrorDetails) -> str:
     place = _place(detail["loc"])
     if detail["type"] == "extra_forbidden":
-        known = _known_keys(cls, detail["loc"][:-1])
-        return unknown_name("key", place, [_place((*detail["loc"][:-1], key)) for key in known])
+        *table, key = detail["loc"]
+        start = f"{_place(tuple(table))}." if table else ""
+        return unknown_name("key", f"{start}{key}", [f"{start}{known}" for known in _known_keys(cls, tuple(table))])
     if detail["type"] == "missing":
         return f"`{place}` is missing."
     if detail["type"] == "value_error":
         message = detail["msg"].removeprefix("Value error, ")
         return f"`{place}`: {message}" if place else message
-    value = f"`{place}` = {detail['input']!r}" if place else repr(detail["input"])
+    value = f"`{place}` = " * bool(place) + shown(spelled(detail["input"]))
     way_out = _WAY_OUT.get(detail["type"], detail["msg"]).format(**detail.get("ctx", {}))
     return f"{value}: {way_out}."
 
@@ -76,7 +95,7 @@ def _place(loc: tuple[int | str, ...]) -> str:
         if isinstance(part, int):
             place += f"[{part}]"
         elif part.isdecimal() or (part.isidentifier() and part[0].islower()):
-            place += f".{part}" if place else part
+            place += f".{shown(part)}" if place else shown(part)
     return place
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_serializer, model_validator
 
 from batchlab.core.value import Value
+from batchlab.errors import shown
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){2,}$"
 
@@ -19,7 +20,7 @@ class Named(Value):
 
     model_config = ConfigDict(extra="allow")
 
-    name: str
+    name: Annotated[str, Field(min_length=1, max_length=200)]
 
     @model_validator(mode="before")
     @classmethod
@@ -49,6 +50,13 @@ class Workload(Value):
     schedule: Named = Named(name="constant")
     alias: Annotated[str, Field(pattern=_NAME, max_length=200)] | None = None
     """The name it goes by where dataset/model/optimizer would be taken for another workload's."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        twice = self.optimizer.options.keys() & self.schedule.options.keys()
+        if twice:
+            raise ValueError(f"`{shown(min(twice))}` is an option of both optimizer and schedule; drop one")
+        return self
 
     @property
     def name(self) -> str:

@@ -26,7 +26,7 @@ from batchlab.data.base import Dataset, DatasetFacts
 from batchlab.data.files import DataState, Download, Source
 from batchlab.data.scaling import SCALINGS
 from batchlab.data.vocabulary import SMALLEST_SIZE
-from batchlab.errors import DataError, SpecError, unknown_name
+from batchlab.errors import DataError, SpecError, shown, spelled, unknown_name
 
 __all__ = ["DataState", "Dataset", "DatasetFacts", "data_state", "facts", "load", "names"]
 
@@ -41,6 +41,8 @@ NQM = DatasetFacts(
 
 _LARGEST_IMAGE_SIZE = 1024
 _LARGEST_VOCABULARY = 1_000_000
+_LARGEST_DIMENSION = 10_000_000
+_MOST_TOKENS = 65_536
 
 
 @dataclass(frozen=True)
@@ -141,20 +143,26 @@ def data_state(dataset: Named, data_dir: Path | None = None) -> DataState:
 def _with_train_examples(known: DatasetFacts, value: Any) -> DatasetFacts:
     if type(value) is not int or not 1 <= value <= (known.train_examples or value):
         upper = "" if known.train_examples is None else f" to {known.train_examples}"
-        raise SpecError(f"`train_examples` = {value!r} of dataset {known.name}: give a whole number from 1{upper}.")
+        raise SpecError(
+            f"`train_examples` = {shown(spelled(value))} of dataset {known.name}: give a whole number from 1{upper}."
+        )
     return replace(known, train_examples=value)
 
 
 def _with_dimension(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or value < 1:
-        raise SpecError(f"`dimension` = {value!r} of dataset {known.name}: give a whole number from 1.")
+    if type(value) is not int or not 1 <= value <= _LARGEST_DIMENSION:
+        raise SpecError(
+            f"`dimension` = {shown(spelled(value))} of dataset {known.name}:"
+            f" give a whole number from 1 to {_LARGEST_DIMENSION}."
+        )
     return replace(known, input_shape=(value,))
 
 
 def _with_image_size(known: DatasetFacts, value: Any) -> DatasetFacts:
     if type(value) is not int or not 1 <= value <= _LARGEST_IMAGE_SIZE:
         raise SpecError(
-            f"`image_size` = {value!r} of dataset {known.name}: give a whole number from 1 to {_LARGEST_IMAGE_SIZE}."
+            f"`image_size` = {shown(spelled(value))} of dataset {known.name}:"
+            f" give a whole number from 1 to {_LARGEST_IMAGE_SIZE}."
         )
     return replace(known, input_shape=(*known.input_shape[:-2], value, value))
 
@@ -162,27 +170,33 @@ def _with_image_size(known: DatasetFacts, value: Any) -> DatasetFacts:
 def _with_vocabulary_size(known: DatasetFacts, value: Any) -> DatasetFacts:
     if type(value) is not int or not SMALLEST_SIZE <= value <= _LARGEST_VOCABULARY:
         raise SpecError(
-            f"`vocabulary_size` = {value!r} of dataset {known.name}:"
+            f"`vocabulary_size` = {shown(spelled(value))} of dataset {known.name}:"
             f" give a whole number from {SMALLEST_SIZE} to {_LARGEST_VOCABULARY}."
         )
     return replace(known, num_classes=value)
 
 
 def _with_num_tokens(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or value < 1:
-        raise SpecError(f"`num_tokens` = {value!r} of dataset {known.name}: give a whole number from 1.")
+    if type(value) is not int or not 1 <= value <= _MOST_TOKENS:
+        raise SpecError(
+            f"`num_tokens` = {shown(spelled(value))} of dataset {known.name}:"
+            f" give a whole number from 1 to {_MOST_TOKENS}."
+        )
     return replace(known, input_shape=(value,))
 
 
 def _with_heldout_share(known: DatasetFacts, value: Any) -> DatasetFacts:
     if type(value) is not float or not 0 < value < 1:
-        raise SpecError(f"`heldout_share` = {value!r} of dataset {known.name}: give a number between 0 and 1.")
+        raise SpecError(
+            f"`heldout_share` = {shown(spelled(value))} of dataset {known.name}: give a number between 0 and 1."
+        )
     return known
 
 
 def _with_scaling(known: DatasetFacts, value: Any) -> DatasetFacts:
     if value not in SCALINGS:
-        raise SpecError(f"`scaling` of dataset {known.name}: {unknown_name('scaling', str(value), SCALINGS)}")
+        name = value if isinstance(value, str) else spelled(value)
+        raise SpecError(f"`scaling` of dataset {known.name}: {unknown_name('scaling', name, SCALINGS)}")
     return known
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 from batchlab.core.goal import Goal
+from batchlab.core.limits import MOST_EVALUATIONS
 from batchlab.core.space import Range
 from batchlab.core.study import Study
 from batchlab.data.base import DatasetFacts
-from batchlab.errors import SpecError, unknown_name
+from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.models import registry as models
 from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
 
@@ -20,6 +22,7 @@ def check_network(study: Study, facts: DatasetFacts) -> None:
     _check_names(study, facts)
     check_values(study)
     _check_batch_size(study, facts)
+    check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
     check_goal(study.goal, measured, [f"{split}/{metric}" for split in facts.splits for metric in facts.metrics])
 
@@ -34,6 +37,16 @@ def check_goal(goal: Goal, measured: Sequence[str], measurable: Collection[str] 
     raise SpecError(f"goal: {unknown_name('metric', goal.metric, measured)}")
 
 
+def check_grid(study: Study) -> None:
+    """Check that the evaluated steps of a trial come to an end."""
+    number = study.evaluation.count(study.max_steps)
+    if number > MOST_EVALUATIONS:
+        raise SpecError(
+            f"sweep.evaluate: about {number:,.0f} evaluations of each trial of {study.max_steps:,} steps are more than"
+            f" {MOST_EVALUATIONS:,}; give a larger `growth` or `every`."
+        )
+
+
 def check_values(study: Study) -> None:
     """Check every value that a metaparameter may take against those that it admits."""
     for name, value in study.workload.fixed_metaparameters.items():
@@ -45,8 +58,16 @@ def check_values(study: Study) -> None:
 
 
 def _check_value(name: str, value: float) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not BOUNDS[name].admits(value):
-        raise SpecError(f"{name} = {value!r} must be {BOUNDS[name]}.")
+    if not is_number(value) or not BOUNDS[name].admits(value):
+        raise SpecError(f"{name} = {shown(spelled(value))} must be {BOUNDS[name]}.")
+
+
+def is_number(value: object) -> bool:
+    """Return whether a value from outside is a number that a float can hold."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _check_fit(study: Study, facts: DatasetFacts) -> None:

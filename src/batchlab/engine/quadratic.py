@@ -25,13 +25,17 @@ from numpy.typing import NDArray
 
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.check import check_goal, check_values
-from batchlab.errors import SpecError, unknown_name
+from batchlab.engine.check import check_goal, check_grid, check_values
+from batchlab.engine.memory import machine_bytes, spell_bytes
+from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.optim.registry import schedule_entry
 
 Floats = NDArray[np.float64]
 
 DEFAULT_DIMENSION = 100
+COPIES = 8
+"""Arrays as large as the moments that are in memory while these advance."""
+
 LONGEST_ADVANCE = 4096
 """Updates after which `advance` returns, so that a stop signal does not wait for a long walk."""
 
@@ -46,6 +50,8 @@ class QuadraticTrainer:
         """Raise SpecError where the model cannot be computed as the study asks for it."""
         check_workload(study)
         check_values(study)
+        check_grid(study)
+        _check_engine(study)
         check_goal(study.goal, self.metrics(study))
         if study.confirm is not None:
             raise SpecError("sweep.confirm: the noisy quadratic model is exact and has no seeds: leave `confirm` out.")
@@ -263,13 +269,33 @@ def check_workload(study: Study) -> None:
     _check_names("optimizer", [workload.optimizer.name], OPTIMIZERS)
     dimension = workload.dataset.options.get("dimension", DEFAULT_DIMENSION)
     if type(dimension) is not int or dimension < 1:
-        raise SpecError(f"workload.dataset.dimension = {dimension!r} is not a whole number of at least 1.")
+        raise SpecError(
+            f"workload.dataset.dimension = {shown(spelled(dimension))} is not a whole number of at least 1."
+        )
     given = metaparameter_names(study)
     needed = [*OPTIMIZERS[workload.optimizer.name], *schedule_entry(workload.schedule.name).metaparameters]
     _check_names("metaparameter", given, [*needed, *OPTIONAL])
     for name in needed:
         if name not in given:
             raise SpecError(f"{workload.name} needs a value for `{name}`: give it a range in [search_space].")
+
+
+def _check_engine(study: Study) -> None:
+    """Check that the model is computed on the processor, and fits into the memory."""
+    device, pack_size = study.engine.get("device", "auto"), study.engine.get("pack_size", "auto")
+    if device not in ("auto", "cpu"):
+        raise SpecError(
+            f'engine.device = "{shown(device)}": the noisy quadratic model is computed on the processor: use "cpu".'
+        )
+    trials = study.trials if pack_size == "auto" else min(int(pack_size), study.attempts)
+    dimension = study.workload.dataset.options.get("dimension", DEFAULT_DIMENSION)
+    entries = 1 + sum(name in metaparameter_names(study) for name in ("momentum", "ema_decay"))
+    needed, memory = 8 * COPIES * trials * dimension * entries**2, machine_bytes()
+    if needed > memory:
+        raise SpecError(
+            f"{trials:,} trials of dimension {dimension:,} at once take {spell_bytes(needed)}, and there are"
+            f" {spell_bytes(memory)}: set `engine.pack_size`, or take fewer dimensions."
+        )
 
 
 def _check_names(kind: str, names: Collection[str], known: Collection[str]) -> None:

@@ -14,8 +14,8 @@ from batchlab.core.study import Study
 from batchlab.data.base import METRICS, Dataset, DatasetFacts, Examples, train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_network
+from batchlab.engine.device import find_device
 from batchlab.engine.shared import MappedArray, SharedArray, share
-from batchlab.errors import SpecError
 from batchlab.models.registry import build_model, is_packable
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class TorchTrainer:
             metrics=METRICS[dataset.task],
             source="",
             train_examples=len(dataset.train),
+            num_classes=dataset.num_classes,
             task=dataset.task,
         )
         self._splits = {"train": _share(dataset.train), "val": _share(dataset.val), "test": _share(dataset.test)}
@@ -52,6 +53,12 @@ class TorchTrainer:
     def check(self, study: Study) -> None:
         """Raise SpecError where the study names something unknown or asks for the impossible."""
         check_network(study, self._facts)
+
+    def check_buildable(self, study: Study) -> None:
+        """Raise SpecError where the network cannot be built for the examples that were read, or is too large."""
+        from batchlab.engine.buildable import check_buildable
+
+        check_buildable(study, self._facts, self._device)
 
     def pack_size(self, study: Study) -> int | UpTo:
         """Return 1 for a model that trains one by one; else the most that may be worth a measurement."""
@@ -92,16 +99,7 @@ class TorchTrainer:
         import torch
 
         torch.backends.cudnn.allow_tf32 = False  # of convolutions; elsewhere that is the default
-        if self._device_name == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        try:
-            device = torch.device(self._device_name)
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError):
-            raise SpecError(
-                f'engine.device = "{self._device_name}" is no device that PyTorch finds here: use "auto" or "cpu".'
-            ) from None
-        return device
+        return find_device(self._device_name)
 
     @cached_property
     def _tensors(self) -> dict[str, Split]:

@@ -71,6 +71,6 @@ class _Linear(torch.autograd.Function):
 
 def _in_autocast_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    if device == "meta" or not torch.is_autocast_enabled(device):  # shapes alone have no precision
         return tensors
     return tuple(tensor.to(torch.get_autocast_dtype(device)) for tensor in tensors)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from batchlab.core.workload import Named
-from batchlab.errors import SpecError, unknown_name
+from batchlab.errors import SpecError, shown, unknown_name
 
 if TYPE_CHECKING:
     from batchlab.models.base import Model
@@ -39,20 +39,36 @@ class Entry:
     is_language_model: bool = False
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+MOST_UNITS = 1_000_000
+MOST_LAYERS = 1_000
 
 
-def _whole_numbers(fewest: int, most: int) -> Option:
+def _is_whole(value: Any, most: int = MOST_UNITS) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+
+
+def _whole_number(most: int = MOST_UNITS) -> Option:
+    return Option(f"a whole number above 0, at most {most:,}", lambda value: _is_whole(value, most))
+
+
+def _whole_numbers(fewest: int, most: int, largest: int = MOST_UNITS) -> Option:
     def holds(value: Any) -> bool:
-        return isinstance(value, list | tuple) and fewest <= len(value) <= most and all(map(_is_whole, value))
+        return (
+            isinstance(value, list | tuple)
+            and fewest <= len(value) <= most
+            and all(_is_whole(number, largest) for number in value)
+        )
 
     count = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return Option(f"a list of {count} whole numbers above 0", holds)
+    return Option(f"a list of {count} whole numbers above 0, at most {largest:,}", holds)
 
 
-_WHOLE_NUMBER = Option("a whole number above 0", _is_whole)
-_SHARE = Option("at least 0 and below 1", lambda value: isinstance(value, int | float) and 0 <= value < 1)
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+
+
+_WHOLE_NUMBER = _whole_number()
+_SHARE = Option("at least 0 and below 1", _is_share)
 
 
 def _simple_cnn(filters: tuple[int, int], hidden: int) -> Entry:
@@ -65,7 +81,8 @@ def _fully_connected(widths: Sequence[int]) -> Entry:
 
 def _transformer(layers: int, width: int, feed_forward: int, heads: int) -> Entry:
     sizes = {"layers": layers, "width": width, "feed_forward": feed_forward, "heads": heads}
-    return Entry("transformer", "Transformer", sizes, dict.fromkeys(sizes, _WHOLE_NUMBER), is_language_model=True)
+    options = {**dict.fromkeys(sizes, _WHOLE_NUMBER), "layers": _whole_number(MOST_LAYERS)}
+    return Entry("transformer", "Transformer", sizes, options, is_language_model=True)
 
 
 _ENTRIES = {
@@ -78,7 +95,7 @@ _ENTRIES = {
         "resnet_50",
         "ResNet50",
         {"blocks": (3, 4, 6, 3), "width": 64, "ghost_size": 32},
-        {"blocks": _whole_numbers(1, 4), "width": _WHOLE_NUMBER, "ghost_size": _WHOLE_NUMBER},
+        {"blocks": _whole_numbers(1, 4, MOST_LAYERS), "width": _WHOLE_NUMBER, "ghost_size": _WHOLE_NUMBER},
     ),
     "vgg_11": Entry(
         "vgg_11",
@@ -111,7 +128,7 @@ def check_model(model: Named) -> None:
         if option not in known:
             raise SpecError(unknown_name(f"option of model {model.name}", option, known or {"(none)"}))
         if not known[option].holds(value):
-            raise SpecError(f"{option} = {value} of model {model.name} must be {known[option].must_be}.")
+            raise SpecError(f"{option} = {shown(value)} of model {model.name} must be {known[option].must_be}.")
     sizes = {**entry.settled, **model.options}
     if "heads" in sizes and sizes["width"] % sizes["heads"] != 0:
         raise SpecError(

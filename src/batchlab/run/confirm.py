@@ -37,6 +37,8 @@ def confirm_sweep(
         raise LabError(
             f"Sweep {name} in lab {lab} is not finished at batch size {sizes}. Run it to its end first: batchlab run."
         )
-    plan = stored.spec.search.model_copy(update={"confirm": Confirm(seeds=seeds, points=points)})
+    plan = stored.spec.search.model_copy(
+        update={"confirm": Confirm.parse({"seeds": seeds, "points": points}, "confirm")}
+    )
     sweep = stored.spec.model_copy(update={"search": plan})
     return run_sweep(sweep, lab, data_dir=data_dir, num_workers=num_workers, trainer=trainer, display=display)

@@ -8,6 +8,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.data import registry as data
 from batchlab.engine import quadratic
 from batchlab.engine.base import Trainer, check_study
+from batchlab.engine.device import find_device
 from batchlab.spec.check import check_sweep
 
 
@@ -16,13 +17,14 @@ def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     check_sweep(sweep)
     if sweep.workload.is_closed_form:
         return quadratic.QuadraticTrainer()
+    from batchlab.engine.buildable import check_buildable
     from batchlab.engine.torch_trainer import TorchTrainer
 
+    largest, engine = sweep.studies()[-1], sweep.engine
+    check_buildable(largest, data.facts(sweep.workload.dataset), find_device(engine.device))  # before much is read
     dataset = data.load(sweep.workload.dataset, data_dir)
-    engine = sweep.engine
     trainer = TorchTrainer(dataset, engine.device, engine.precision, engine.microbatch_size or "auto")
     for study in reversed(sweep.studies()):
         check_study(trainer, study)  # the number of examples may be known only now
-    if sweep.engine.device != "auto":
-        _ = trainer.device_name  # a device that cannot be used is refused now, before anything is written
+    trainer.check_buildable(largest)  # and so may their shape
     return trainer

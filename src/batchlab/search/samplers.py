@@ -8,14 +8,16 @@ random vector of its own, modulo 1, and shuffles their order within blocks of 8,
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from batchlab.core.limits import MOST_POINTS
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
-from batchlab.errors import SpecError, unknown_name
+from batchlab.errors import SpecError, shown, unknown_name
 
 Design = Callable[[int, int, np.random.Generator], np.ndarray]
 
@@ -94,19 +96,28 @@ _DESIGNS: dict[str, Design] = {"halton": _halton, "sobol": _sobol, "random": _ra
 
 def _grid(study: Study) -> list[dict[str, float]]:
     """Return every combination of the dimensions' grid values, the last dimension changing fastest."""
+    check_points(study)
     names = study.search_space.names
-    combinations = itertools.product(*(_grid_values(study, name) for name in names))
-    points = [dict(zip(names, values, strict=True)) for values in combinations]
-    if len(points) < study.trials:
+    combinations = itertools.product(*(study.search_space[name].grid() for name in names))
+    return [dict(zip(names, values, strict=True)) for values in combinations]
+
+
+def check_points(study: Study) -> None:
+    """Raise SpecError where a grid has fewer points than trials, or more than can be; none is drawn."""
+    if study.sampler != "grid" or not study.search_space.names:
+        return
+    size = math.prod(_grid_size(study, name) for name in study.search_space.names)
+    if size < study.trials:
         raise SpecError(
-            f"The grid has {len(points)} points, but sweep.trials = {study.trials}. "
+            f"The grid has {size} points, but sweep.trials = {study.trials}. "
             "Take more `points` from a range, or ask for fewer trials."
         )
-    return points
+    if size > MOST_POINTS:
+        raise SpecError(f"The grid has {size:,} points, more than {MOST_POINTS:,}: take fewer `points` from a range.")
 
 
-def _grid_values(study: Study, name: str) -> list[float]:
+def _grid_size(study: Study, name: str) -> int:
     try:
-        return study.search_space[name].grid()
+        return study.search_space[name].grid_size()
     except ValueError as error:
-        raise SpecError(f"`search_space.{name}`: {error}.") from None
+        raise SpecError(f"`search_space.{shown(name)}`: {error}.") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from batchlab.errors import spelled
+
 Table = dict[str, Any]
 
 
@@ -20,7 +22,7 @@ def narrowed(at: Any, later: Table) -> Any:
         return at
     sweep, space = (_table(later.get(key)) for key in ("sweep", "search_space"))
     sizes = sweep.get("batch_sizes")
-    kept = {str(size) for size in sizes} if isinstance(sizes, list) else set(at)
+    kept = {spelled(size) for size in sizes} if isinstance(sizes, list) else set(at)
     return {size: _changed(changes, sweep, space) for size, changes in at.items() if size in kept}
 
 

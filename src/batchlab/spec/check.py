@@ -8,7 +8,7 @@ from batchlab.data import registry as data
 from batchlab.engine.check import check_network
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import SpecError, unknown_name
-from batchlab.search.samplers import draw_points
+from batchlab.search.samplers import check_points
 
 
 def measured_metrics(sweep: Sweep) -> list[str]:
@@ -28,8 +28,7 @@ def check_sweep(sweep: Sweep) -> None:
             QuadraticTrainer().check(study)
         else:
             check_network(study, data.facts(study.workload.dataset))
-        if study.sampler == "grid":
-            draw_points(study)
+        check_points(study)
 
 
 def _check_splits(study: Study) -> None:

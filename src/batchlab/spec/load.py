@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import tomllib
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,10 +12,12 @@ from typing import Any
 from batchlab.catalogue.paper import paper_names
 from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
-from batchlab.core.workload import Named, Workload
-from batchlab.errors import SpecError, unknown_name
+from batchlab.core.workload import Workload
+from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
 from batchlab.spec.at_tables import narrowed
 from batchlab.spec.check import check_sweep
+from batchlab.spec.doubled import check_doubled
+from batchlab.spec.toml import MOST_DEPTH, parse_toml, read_toml
 
 
 def builtin_names() -> list[str]:
@@ -45,6 +47,7 @@ def _parsed(data: dict[str, Any], base: dict[str, Any], source: str) -> Sweep:
     sweep = Sweep.parse(data, source)
     try:
         _check_alias(sweep.workload, base)
+        check_doubled(sweep)
         check_sweep(sweep)
     except SpecError as error:
         raise SpecError(f"{source}: {error}") from None
@@ -63,11 +66,7 @@ def _read(spec: str) -> tuple[list[dict[str, Any]], str]:
     """Return the spec's layers, what it extends first, and the name of its source."""
     if is_reference(spec):
         return [resolve(spec)], spec
-    text, source = _read_text(spec)
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SpecError(f"{source}: not valid TOML: {error}.") from None
+    data, source = _read_data(spec)
     base = data.pop("extends", None)
     return [*([] if base is None else _read_base(base, source)), data], source
 
@@ -76,27 +75,27 @@ def _read_base(base: Any, source: str) -> list[dict[str, Any]]:
     """Return the layers of what a spec extends: a built-in study or a workload of the catalogue, never a file."""
     if not isinstance(base, str) or not (is_reference(base) or base in builtin_names()):
         known = [*builtin_names(), "paper:NAME", "small:NAME"]
-        hint = " A spec cannot extend a file." if str(base).endswith(".toml") else ""
-        raise SpecError(f"{source}: `extends`: {unknown_name('study', str(base), known)}{hint}")
+        name = base if isinstance(base, str) else spelled(base)
+        hint = " A spec cannot extend a file." if name.endswith(".toml") else ""
+        raise SpecError(f"{source}: `extends`: {unknown_name('study', name, known)}{hint}")
     try:
         return _read(base)[0]
     except SpecError as error:
         raise SpecError(f"{source}: `extends`: {error}") from None
 
 
-def _read_text(spec: str) -> tuple[str, str]:
+def _read_data(spec: str) -> tuple[dict[str, Any], str]:
+    """Return what a spec file or a built-in study holds, and its name."""
     if spec in builtin_names():
-        return (resources.files("batchlab") / "studies" / f"{spec}.toml").read_text(), f"{spec}.toml"
+        text = (resources.files("batchlab") / "studies" / f"{spec}.toml").read_text("utf-8")
+        return parse_toml(text), f"{spec}.toml"
     path = Path(spec)
-    try:
-        return path.read_text(), str(path)
-    except (FileNotFoundError, IsADirectoryError):
-        if spec in paper_names():
-            raise SpecError(f"{spec} is a workload of the paper: give paper:{spec} or small:{spec}.") from None
-        known = [*builtin_names(), "paper:NAME", "small:NAME"]
-        raise SpecError(f"There is no file {spec}. {unknown_name('study', spec, known)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"{path}: cannot be read: {error}.") from None
+    if os.path.lexists(path) and not os.path.isdir(path):
+        return read_toml(path), plain(str(path))
+    if spec in paper_names():
+        raise SpecError(f"{spec} is a workload of the paper: give paper:{spec} or small:{spec}.")
+    known = [*builtin_names(), "paper:NAME", "small:NAME"]
+    raise SpecError(f"There is no file {shown(spec)}. {unknown_name('study', spec, known)}")
 
 
 def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
@@ -117,29 +116,30 @@ def _narrow_at(data: dict[str, Any], later: dict[str, Any]) -> None:
 
 def _check_alias(workload: Workload, base: dict[str, Any]) -> None:
     """Raise SpecError where the alias of what was extended would name another workload."""
-    begun = base.get("workload", {})
-    if workload.alias is None or workload.alias != begun.get("alias"):
+    begun = base.get("workload")
+    if workload.alias is None or not isinstance(begun, dict) or workload.alias != begun.get("alias"):
         return
     for part in ("dataset", "model", "optimizer"):
-        meant, named = Named.model_validate(begun[part]).name, getattr(workload, part).name
-        if named != meant:
+        meant, named = begun.get(part), getattr(workload, part).name
+        meant = meant.get("name") if isinstance(meant, dict) else meant
+        if meant is not None and named != meant:
             raise SpecError(
-                f"workload.alias = {workload.alias} stands for {part} {meant}, not {named}: set workload.alias too."
+                f"workload.alias = {workload.alias} stands for {part} {shown(meant)}, not {shown(named)}:"
+                " set workload.alias too."
             )
 
 
 def _apply(data: dict[str, Any], setting: str) -> None:
     """Set one value, written as in TOML: `sweep.goal="val/risk <= 0.1"`; a bare word is a string."""
     key, equals, text = setting.partition("=")
-    if not equals:
-        raise SpecError(f'--set {setting}: write it as KEY=VALUE, such as "sweep.trials=8".')
-    if key.strip() == "extends":
-        raise SpecError(f"--set {setting}: only a spec file can say what it extends.")
-    try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
     *tables, last = key.strip().split(".")
+    if not equals:
+        raise SpecError(f'--set {shown(setting)}: write it as KEY=VALUE, such as "sweep.trials=8".')
+    if key.strip() == "extends":
+        raise SpecError(f"--set {shown(setting)}: only a spec file can say what it extends.")
+    if len(tables) >= MOST_DEPTH:
+        raise SpecError(f"--set {shown(setting)}: the key has more than {MOST_DEPTH} parts.")
+    value = _setting_value(text)
     later: dict[str, Any] = {last: value}
     for table in reversed(tables):
         later = {table: later}
@@ -147,5 +147,14 @@ def _apply(data: dict[str, Any], setting: str) -> None:
     for table in tables:
         data = data.setdefault(table, {})
         if not isinstance(data, dict):
-            raise SpecError(f"--set {setting}: `{table}` is not a table.")
+            raise SpecError(f"--set {shown(setting)}: `{shown(table)}` is not a table.")
     data[last] = value
+
+
+def _setting_value(text: str) -> Any:
+    """Return the one value that a text writes in TOML; what writes none, or more than one, is a string."""
+    try:
+        written = parse_toml(f"value = {text}")
+    except ValueError:
+        return text
+    return written["value"] if list(written) == ["value"] else text

@@ -7,7 +7,7 @@ from typing import Any
 
 from batchlab.core.goal import Goal
 from batchlab.core.sweep import Sweep
-from batchlab.core.value import Value
+from batchlab.core.value import Items, Value
 
 
 class ImportRecord(Value):
@@ -15,7 +15,7 @@ class ImportRecord(Value):
 
     name: str
     workload: str
-    batch_sizes: tuple[int, ...]
+    batch_sizes: Items[int]
     goal: Goal | None = None
     """The goal that is used where none is asked for; the paper's, for its workloads."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Strict, model_validator
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
@@ -16,7 +16,7 @@ from batchlab.core.result import StudyResult
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
-from batchlab.core.value import Value
+from batchlab.core.value import Items, Value
 from batchlab.store.seal import FileSeal
 
 
@@ -37,7 +37,7 @@ class StudyRecord(Value):
 
     study: Study | None = None
     imported: ImportedStudy | None = None
-    points: tuple[dict[str, float], ...] = ()
+    points: Items[dict[str, float]] = ()
     """The points of the search space, drawn up front; trial i trains point i."""
 
     pack_size: int | None = None
@@ -59,7 +59,7 @@ class StudyRecord(Value):
     wall_seconds: float | None = None
     """Processor time of all packs, on one core each."""
 
-    counts: dict[Status, int] | None = None
+    counts: dict[Annotated[Status, Strict(False)], int] | None = None
     """Trials by how they ended."""
 
     num_measurements: int | None = None
@@ -72,7 +72,7 @@ class StudyRecord(Value):
     sweep: str | None = None
     """The digest of what cannot grow in the spec that the study is of."""
 
-    edited: tuple[str, ...] = ()
+    edited: Items[str] = ()
     """Files that a user has changed and accepted."""
 
     @model_validator(mode="after")

@@ -1,0 +1,90 @@
+"""Whether a network can be built for a dataset and fits into the memory: tried without a number in it.
+
+Tensors on PyTorch's device `meta` have shapes and no contents, so that a forward pass takes milliseconds and no memory,
+and fails wherever the real one would.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from batchlab.core.study import Study
+from batchlab.data.base import DatasetFacts
+from batchlab.engine.memory import machine_bytes, spell_bytes
+from batchlab.engine.parameters import ParameterMatrix
+from batchlab.errors import SpecError, shown
+from batchlab.models.averages import RunningAverages
+from batchlab.models.base import Model, num_parameters
+from batchlab.models.registry import build_model
+
+NUMBERS = 3
+"""Matrices as large as the parameters: these, their gradients, and what the optimizer keeps."""
+
+META = torch.device("meta")
+
+
+def check_buildable(study: Study, facts: DatasetFacts, device: torch.device) -> None:
+    """Raise SpecError where the study's network cannot be built for such examples, or fits into no memory."""
+    assert facts.num_classes is not None
+    name, memory = study.workload.model.name, device_bytes(device)
+    model = build_model(study.workload.model, facts.input_shape, facts.num_classes)
+    size, trials = num_parameters(model), _trials_at_once(study)
+    if 4 * NUMBERS * size * trials > memory:
+        packed = f", in packs of {trials:,}," if trials > 1 else ""
+        raise SpecError(
+            f"model {shown(name)} has {size:,} parameters; training it{packed} takes"
+            f" {spell_bytes(4 * NUMBERS * size * trials)} and there are {spell_bytes(memory)}: take a smaller one."
+        )
+    _check_examples(study, model, facts, memory / trials)
+
+
+def device_bytes(device: torch.device) -> int:
+    """Return the memory of a device."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return machine_bytes()
+
+
+def _trials_at_once(study: Study) -> int:
+    size = study.engine.get("pack_size", "auto")
+    return 1 if size == "auto" else min(int(size), study.attempts)
+
+
+def _check_examples(study: Study, model: Model, facts: DatasetFacts, memory: float) -> None:
+    """Check that as many examples can be computed at once as must be: a ghost, or the microbatch of the spec."""
+    name, piece = study.workload.model.name, study.engine.get("microbatch_size")
+    try:
+        kept = _bytes_kept(model, facts) / model.ghost_size
+    except RuntimeError as error:
+        shape = "x".join(map(str, facts.input_shape))
+        reason = shown(str(error).partition("\n")[0], 200)
+        raise SpecError(f"model {shown(name)} cannot be built for inputs of {shape}: {reason}") from None
+    examples = model.ghost_size if piece is None else min(piece, study.batch_size)
+    if examples * kept > memory:
+        raise SpecError(
+            f"model {shown(name)} keeps {spell_bytes(examples * kept)} of {examples:,} examples of {facts.name}"
+            f" at once, and there are {spell_bytes(memory)}: take a smaller one"
+            + (", or fewer with `engine.microbatch_size`." if examples > model.ghost_size else ".")
+        )
+
+
+def _bytes_kept(model: Model, facts: DatasetFacts) -> int:
+    """Return what the forward pass of one ghost keeps for its backward pass."""
+    dtype = torch.int64 if facts.task == "language_model" else torch.float32
+    inputs = torch.empty((1, model.ghost_size, *facts.input_shape), dtype=dtype, device=META)
+    parameters = ParameterMatrix(torch.empty(1, num_parameters(model), device=META), model.shapes)
+    averages = RunningAverages(model.normalised, META)
+    averages.start()
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage()._cdata] = tensor
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        logits = model.logits(parameters.views, inputs, None, averages)
+    owned = {view.untyped_storage()._cdata for view in parameters.views.values()}
+    return logits.nbytes + sum(
+        tensor.untyped_storage().nbytes() for storage, tensor in kept.items() if storage not in owned
+    )

@@ -1,0 +1,31 @@
+"""The device that programs run on, found by its name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from batchlab.errors import SpecError, shown
+
+if TYPE_CHECKING:
+    import torch
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device of a name, `auto` being CUDA where there is one; SpecError where nothing can be computed on it.
+
+    A number is sent there and fetched back: some names that PyTorch knows, such as `meta`, hold no numbers.
+    """
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        is_usable = torch.ones(1, device=device).item() == 1
+    except (RuntimeError, AssertionError, ImportError):
+        is_usable = False
+    if not is_usable:
+        raise SpecError(
+            f'engine.device = "{shown(name)}" is no device that PyTorch finds here: use "auto" or "cpu".'
+        ) from None
+    return device
