@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, LabOption, print_table, warn
-from batchlab.cli.shares import Shares
+from batchlab.cli.shares import share_bar
 
 if TYPE_CHECKING:
     from batchlab.store.archive.importer import ImportOutcome
@@ -27,7 +27,8 @@ def import_(
     """
     from batchlab.store.archive.importer import import_archive
 
-    outcome = import_archive(path, lab, strict=strict, processes=workers, report=Shares())
+    with share_bar("importing") as report:
+        outcome = import_archive(path, lab, strict=strict, processes=workers, report=report)
     _print_outcome(outcome)
     if outcome.rejected:
         warn(f"{len(outcome.rejected)} broken studies or trials were left out; see {lab / 'rejected.json'}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, JsonOption, LabOption, print_json, print_text
-from batchlab.cli.shares import Shares
+from batchlab.cli.shares import share_bar
 
 if TYPE_CHECKING:
     from batchlab.verify.findings import Verification
@@ -40,11 +40,11 @@ def verify(
     folder = Lab.at(lab).folder
     for path in accept or ():
         accept_edit(Lab.open(folder), path)
-    done: list[str] = []
-    if repair:
-        done, found = repair_lab(folder, deep=deep, report=Shares())
-    else:
-        found = verify_lab(folder, deep=deep, report=Shares())
+    with share_bar("repairing" if repair else "verifying") as report:
+        if repair:
+            done, found = repair_lab(folder, deep=deep, report=report)
+        else:
+            done, found = [], verify_lab(folder, deep=deep, report=report)
     if as_json:
         print_json({**found.plain(), "done": done})
     else:
