@@ -30,9 +30,11 @@ MOST_JSON_BYTES = 1 << 30
 def whole_path(path: Path, sync: bool = True) -> Iterator[Path]:
     """Give a temporary path; the file written there takes the place of `path` only once all of it is on the disk.
 
-    Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError. Without `sync`
-    that holds for a kill but not for a power cut, until `sync_files` has made up for it.
+    Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError, and so is a
+    device or a pipe at `path`: a file would take its place. Without `sync` that holds for a kill but not for a power
+    cut, until `sync_files` has made up for it.
     """
+    _check_replaceable(path)
     temporary = _temporary(path)
     try:
         yield temporary
@@ -47,6 +49,16 @@ def whole_path(path: Path, sync: bool = True) -> Iterator[Path]:
         if isinstance(error, OSError) and not isinstance(error, StorageError):
             raise storage_error(path, error) from error
         raise
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise StorageError where a file would take the place of something that is none."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return  # there is nothing, or the writing will say what is wrong
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):  # a folder refuses by itself
+        raise StorageError(f"Could not write {shown(str(path), MOST_PATH)}: it is no regular file.")
 
 
 @contextmanager

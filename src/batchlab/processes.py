@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 
 NO_GUARD = (
@@ -24,6 +28,23 @@ def end_if_imported_by_worker() -> None:
 def die_with_parent() -> None:
     """Let this process end when its parent has, even if that was killed and could tell nobody."""
     threading.Thread(target=_watch_parent, daemon=True).start()
+
+
+@contextmanager
+def undisturbed_by_signals() -> Iterator[None]:
+    """Keep signals from processes that start meanwhile, for as long as they do not ask for them."""
+    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
+def start_tracker() -> None:
+    """Start the process that tidies shared memory away; the end of a session, SIGHUP, is not to end it before us."""
+    with undisturbed_by_signals():
+        resource_tracker.ensure_running()
 
 
 def is_running(process: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -53,8 +53,8 @@ def options(
 def execute(arguments: list[str]) -> int:
     """Run one command and return its exit code; every error but a misuse of the command is passed on."""
     group = typer.main.get_command(app)
-    if COMPLETION_VARIABLE in os.environ:  # a shell asks how a line may go on
-        group.main(arguments, prog_name="batchlab")
+    if COMPLETION_VARIABLE in os.environ:
+        _complete(group, arguments)
     try:
         with group.make_context("batchlab", arguments) as context:
             group.invoke(context)
@@ -66,6 +66,16 @@ def execute(arguments: list[str]) -> int:
         warn(f"{message}{_hint(error, arguments)} (see `{command} --help`)")
         return InputError.exit_code
     return 0
+
+
+def _complete(group: Any, arguments: list[str]) -> NoReturn:
+    """Answer a shell that asks how a line may go on."""
+    try:
+        group.main(arguments, prog_name="batchlab")
+    except (KeyError, ValueError) as error:
+        asked = f"{COMPLETION_VARIABLE}={shown(os.environ[COMPLETION_VARIABLE])}"
+        raise InputError(f"{asked} is for shells, and comes with variables that are not as they set them.") from error
+    raise typer.Exit
 
 
 def _hint(error: Any, arguments: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, SweepOption, WorkloadArgument
+from batchlab.core.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
     from batchlab.store.stored_sweep import StoredSweep
@@ -19,7 +20,9 @@ def confirm(
     sweep: SweepOption = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each point; 6 is the least for 95 %.")] = 6,
     points: Annotated[int, typer.Option("--points", min=1, help="Best points of each batch size, at the most.")] = 3,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
+    ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:

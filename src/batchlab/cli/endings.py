@@ -113,6 +113,9 @@ def _told(error: BaseException) -> int:
         isinstance(error, KeyboardInterrupt) or _State.is_interrupted
     ):  # an import that is interrupted raises ImportError
         warn(INTERRUPTED)
+        # Python remembers an interrupt that passed through a text it was executing, as imports do, and would end by
+        # SIGINT whatever the exit code; to execute another one makes it forget.
+        exec("")
         return Interrupted.exit_code
     if isinstance(error, OSError):  # the system refused: a full disk behind our output, a folder that may not be read
         warn(_one_line(error))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_text, warn
+from batchlab.core.limits import MOST_WORKERS
+from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
 def run(
     spec: Annotated[str, typer.Argument(help="A spec file, or a name that `batchlab workloads` lists.")],
     lab: LabOption = DEFAULT_LAB,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; one for each core.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
+    ] = None,
     data: DataOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value of the spec: --set sweep.trials=8")
@@ -57,13 +62,11 @@ def run(
 
 def parse_only(text: str, sweep: Sweep) -> range:
     """Return the points that `64..95`, both ends included, or `64` means; InputError for what is no such thing."""
-    from batchlab.errors import InputError
-
-    first, dots, last = text.partition("..")
+    match = re.fullmatch("([0-9]{1,18})(?:[.][.]([0-9]{1,18}))?", text)
     points = min(study.attempts for study in sweep.studies())
-    if not first.isdecimal() or not (last.isdecimal() if dots else True):
-        raise InputError(f"--only {text}: write the points as FIRST..LAST, such as 64..95.")
-    wanted = range(int(first), int(last or first) + 1)
+    if match is None:
+        raise InputError(f"--only {shown(text)}: write the points as FIRST..LAST, such as 64..95.")
+    wanted = range(int(match[1]), int(match[2] or match[1]) + 1)
     if not wanted or wanted[-1] >= points:
         raise InputError(f"--only {text}: the points of this sweep are 0..{points - 1}, FIRST not after LAST.")
     return wanted

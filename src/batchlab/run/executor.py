@@ -10,7 +10,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Protocol
@@ -19,7 +19,13 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
 from batchlab.engine.pack_size import calibrate
 from batchlab.errors import BatchlabError, InputError, Interrupted, TrialError
-from batchlab.processes import NO_GUARD, die_with_parent, end_if_imported_by_worker
+from batchlab.processes import (
+    NO_GUARD,
+    die_with_parent,
+    end_if_imported_by_worker,
+    start_tracker,
+    undisturbed_by_signals,
+)
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 from batchlab.run.parcel import Descriptor, Parcel
 from batchlab.run.standing import Standing
@@ -107,13 +113,18 @@ class LocalExecutor:
     def __init__(self, trainer: Trainer, batch_sizes: list[int], num_workers: int) -> None:
         end_if_imported_by_worker()
         _check_script()
+        start_tracker()
         context = multiprocessing.get_context("spawn")
         self._stop = context.Event()
         self._ends = {batch_size: context.Value("q", 2**62) for batch_size in batch_sizes}
         self._workers: list[_Worker] = []
-        with worker_environment(), _undisturbed_by_signals():
-            for _ in range(num_workers):
-                self._start(context, Parcel((trainer, self._ends)))
+        try:
+            with worker_environment(), undisturbed_by_signals():
+                for _ in range(num_workers):
+                    self._start(context, Parcel((trainer, self._ends)))
+        except BaseException:  # a signal, once it is let through
+            self.close()
+            raise
 
     def _start(self, context: Any, parcel: Parcel) -> None:
         """Start a worker. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
@@ -125,11 +136,7 @@ class LocalExecutor:
             )
             worker = _Worker(process, here, file)
             self._workers.append(worker)
-            try:
-                process.start()
-            except BaseException:
-                self.close()
-                raise
+            process.start()
         there.close()
         worker.parcel = parcel.take_sealed()
 
@@ -244,7 +251,8 @@ def _return_to(stderr: Descriptor | None) -> None:
         said = os.pread(2, os.fstat(2).st_size, 0)
         os.ftruncate(2, 0)
         stderr.become(2)
-        os.write(2, said)
+        with suppress(OSError):  # it may be full
+            os.write(2, said)
 
 
 @contextmanager
@@ -270,6 +278,7 @@ def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, stop: An
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     die_with_parent()
     _return_to(stderr)
     is_empty = True
@@ -339,14 +348,3 @@ def worker_environment() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-@contextmanager
-def _undisturbed_by_signals() -> Iterator[None]:
-    """Keep signals from a process that has not yet said that it ignores them."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 
 from batchlab.core.growth import fixed_digest
+from batchlab.core.limits import MOST_WORKERS
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
-from batchlab.errors import Interrupted
+from batchlab.errors import InputError, Interrupted, shown
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise
 from batchlab.report.shown import ShownSummary
@@ -53,8 +54,9 @@ def run_sweep(
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
+    _check_workers(num_workers)
     lab, own_trainer = Path(lab), None if trainer is None else type(trainer).__qualname__
-    with _handled_by(signal.default_int_handler, signal.SIGTERM):
+    with _handled_by(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
         if trainer is None:
             trainer = make_trainer(sweep, data_dir)
         elif not _is_finished(sweep, lab):
@@ -63,9 +65,19 @@ def run_sweep(
         with store.locked():
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer)
-            _Runner(sweep, runs, trainer, num_workers or os.cpu_count() or 1, display or default_display()).run()
+            _Runner(sweep, runs, trainer, num_workers or default_workers(), display or default_display()).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
+
+
+def default_workers() -> int:
+    """Return one worker for each core."""
+    return min(os.cpu_count() or 1, MOST_WORKERS)
+
+
+def _check_workers(num_workers: int | None) -> None:
+    if num_workers is not None and not 1 <= num_workers <= MOST_WORKERS:
+        raise InputError(f"num_workers = {shown(num_workers)}: give a number from 1 to {MOST_WORKERS:,}.")
 
 
 def _study_runs(sweep: Sweep, store: Lab, only: range | None, own_trainer: str | None) -> list[StudyRun]:
@@ -110,11 +122,8 @@ class _Runner:
         if all(run.is_done for run in self._runs.values()):
             return
         executor = LocalExecutor(self._trainer, list(self._runs), self._num_workers)
-        try:
-            with self._stopping_on_signals(executor), self._display:
-                self._fill(executor)
-        finally:
-            executor.close()
+        with self._stopping_on_signals(executor), closing(executor), self._display:
+            self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
             raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
 
@@ -182,24 +191,30 @@ class _Runner:
 
     @contextmanager
     def _stopping_on_signals(self, executor: LocalExecutor) -> Iterator[None]:
-        """Turn the first Ctrl-C or SIGTERM into a clean stop; the second ends at once."""
+        """Turn the first Ctrl-C, SIGTERM or SIGHUP into a clean stop; the second ends at once, and that is all."""
+        is_ending = False
 
         def stop(number: int, frame: FrameType | None) -> None:
+            nonlocal is_ending
+            if is_ending:
+                return
             if self._is_stopping:
+                is_ending = True
                 raise Interrupted("Interrupted twice; what came after the last checkpoints is lost.")
             self._is_stopping = True
             executor.stop()
             self._display.say("Stopping: writing checkpoints (again to stop at once).")
 
-        with _handled_by(stop, signal.SIGINT, signal.SIGTERM):
+        with _handled_by(stop, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             yield
 
 
 @contextmanager
 def _handled_by(handler: Callable[[int, FrameType | None], None], *numbers: signal.Signals) -> Iterator[None]:
     """Have signals of these numbers handled by `handler` for a while."""
+    heard = [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]  # as nohup has it
     try:
-        before = {number: signal.signal(number, handler) for number in numbers}
+        before = {number: signal.signal(number, handler) for number in heard}
     except ValueError:  # not in the main thread: whoever called us handles signals
         before = {}
     try:

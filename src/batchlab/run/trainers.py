@@ -9,12 +9,14 @@ from batchlab.data import registry as data
 from batchlab.engine import quadratic
 from batchlab.engine.base import Trainer, check_study
 from batchlab.engine.device import find_device
+from batchlab.processes import start_tracker
 from batchlab.spec.check import check_sweep
 
 
 def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     """Return the trainer of a sweep, once that is checked; a network's dataset is read, or fetched, here."""
     check_sweep(sweep)
+    start_tracker()  # before there is anything in shared memory
     if sweep.workload.is_closed_form:
         return quadratic.QuadraticTrainer()
     from batchlab.engine.buildable import check_buildable
