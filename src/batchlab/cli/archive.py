@@ -9,6 +9,7 @@ import typer
 
 from batchlab.cli.options import DEFAULT_LAB, LabOption, print_table, warn
 from batchlab.cli.shares import share_bar
+from batchlab.core.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
     from batchlab.store.archive.importer import ImportOutcome
@@ -20,7 +21,7 @@ def import_(
     name: Annotated[str | None, typer.Option("--as", help="The name of its sweep, where it holds one.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Store nothing if any study or trial is broken.")] = False,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, max=1024, help="Processes; one for each core.")
+        int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
     ] = None,
 ) -> None:
     """Import a published archive. Run it again to go on after a stop.
@@ -65,7 +66,9 @@ def export(
     number = sum(1 for _ in export_lab(store, out, workload))
     print(f"{shown(str(out), MOST_PATH)}: {number} studies, digest {digest((out / NAME).read_bytes())}")
     sweeps = [store.find(workload)] if workload else store.sweeps()
-    studies = [(sweep.name, size) for sweep in sweeps for size in sweep.batch_sizes if store.is_finished(sweep.name, size)]
+    studies = [
+        (sweep.name, size) for sweep in sweeps for size in sweep.batch_sizes if store.is_finished(sweep.name, size)
+    ]
     if any(store.study_folder(*study).confirmation() for study in studies):
         warn("the published layout has no place for replicates: what was confirmed stays in the lab")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batchlab.core.limits import MOST_TRIALS
 from batchlab.errors import InputError, shown
 from batchlab.files import MOST_PATH
 
@@ -11,8 +12,8 @@ MOST_BYTES = {"study": 1 << 23, "metadata": 1 << 20, "measurements": 1 << 26}
 MOST_STUDIES = 10_000
 """The published archive has 454."""
 
-MOST_TRIALS = 100_000
-"""Of one study; the published ones have up to 1,500."""
+MOST_FILES = 2 * MOST_TRIALS
+"""Of the trials of one study."""
 
 MOST_OTHERS = 10_000
 """Files, and folders of a tree, that have no part in the layout."""

@@ -59,7 +59,7 @@ class TarFile:
         self._held_bytes: dict[StudyPath, int] = {}
         self._folders: dict[StudyPath, str] = {}
         self._with_study: set[StudyPath] = set()
-        self._num_trials: dict[StudyPath, int] = {}
+        self._num_files: dict[StudyPath, int] = {}
         self._total = self._files = self._num_folders = self._others = self._tiny = self._waste = 0
 
     def studies(self) -> Iterator[StudyFiles]:
@@ -127,8 +127,8 @@ class TarFile:
                 raise InputError(f'The archive has a second "{shown(info.name)}". Nothing was imported.')
             self._with_study.add(member.study)
         else:
-            self._num_trials[member.study] = self._num_trials.get(member.study, 0) + 1
-            limits.check_most(self._num_trials[member.study], 2 * limits.MOST_TRIALS, "files of one study")
+            self._num_files[member.study] = self._num_files.get(member.study, 0) + 1
+            limits.check_most(self._num_files[member.study], limits.MOST_FILES, "files of one study")
         self._files += 1
 
     def _content(self, info: TarMember, member: Member, reader: TarReader) -> bytes:

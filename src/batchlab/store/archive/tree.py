@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from batchlab.core.limits import MOST_TRIALS
 from batchlab.errors import InputError, shown
 from batchlab.files import MOST_PATH
 from batchlab.store.archive import limits
@@ -19,7 +20,7 @@ from batchlab.store.archive.layout import TOP, Member, RejectedError, StudyPath,
 from batchlab.store.archive.manifest import MOST_BYTES, NAME, Manifest, read_manifest
 
 MOST_DEPTH = 16
-_MOST_ENTRIES = limits.MOST_TRIALS + limits.MOST_OTHERS
+_MOST_ENTRIES = MOST_TRIALS + limits.MOST_OTHERS
 _OF_TRIALS = ("metadata.json", "measurements.csv")
 
 
@@ -130,7 +131,7 @@ def read_tree_study(path: StudyPath, folder: Path) -> Iterator[tuple[StudyFiles,
     files, size, twice = StudyFiles(path), 0, set[int]()
     with contextlib.suppress(FileNotFoundError):
         files.study = _read(f"{folder}/study.json", limits.MOST_BYTES["study"])
-    for trial in _entries(folder, limits.MOST_TRIALS + 1):
+    for trial in _entries(folder, MOST_TRIALS + 1):
         _refuse_links(trial)
         if trial.name == "study.json" or not trial.is_dir(follow_symlinks=False):
             continue
