@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
-KEYS = ["sweep", "workload", "studies", "finished", "complete", "infeasible", "incomplete", "measurements", "problems"]
+KEYS = ["sweep", "workload", "studies", "finished", "complete", "infeasible", "incomplete", "measurements"]
+KEYS += ["rejected", "problems"]
 
 
 def test_every_sweep_is_listed_with_its_counts(call, mixed_lab):
@@ -43,6 +44,7 @@ def test_json_holds_the_same_and_what_cannot_be_read(call, small_lab):
         "infeasible": 0,
         "incomplete": 0,
         "measurements": 0,
+        "rejected": 0,
         "problems": [],
     }
 

@@ -36,5 +36,5 @@ def report(
         warn(note)
     if not gathered.findings:
         fail_on_problems(gathered.problems)
-    print(write_report(out or lab / "report.html", gathered.findings))
+    print(write_report(out or lab / "report.html", gathered.findings, rejected=gathered.rejected))
     fail_on_problems(gathered.problems)

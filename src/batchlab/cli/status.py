@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
-    """List the sweeps of a lab. Studies finished, trials by outcome, measurements."""
+    """List the sweeps of a lab. Studies finished, trials by outcome, measurements, what imports left out."""
     from batchlab.store.lab import Lab
     from batchlab.store.status import sweep_statuses
 
@@ -24,7 +24,8 @@ def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
 
 
 def _print_statuses(statuses: list[SweepStatus]) -> None:
-    header = ["studies", "complete", "infeasible", "incomplete", "measurements", "sweep", "workload"]
+    extra = ["rejected"] if any(status.rejected for status in statuses) else []
+    header = ["studies", "complete", "infeasible", "incomplete", "measurements", *extra, "sweep", "workload"]
     rows = [
         [
             f"{status.finished}/{status.studies}",
@@ -32,9 +33,11 @@ def _print_statuses(statuses: list[SweepStatus]) -> None:
             f"{status.infeasible:,}",
             f"{status.incomplete:,}",
             f"{status.measurements:,}",
+            *(f"{status.rejected:,}" for _ in extra),
             status.sweep,
             status.workload,
         ]
         for status in statuses
     ]
-    print_table(header, rows, left=[5, 6], key=5)
+    name = header.index("sweep")
+    print_table(header, rows, left=[name, name + 1], key=name)

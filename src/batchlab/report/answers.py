@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from batchlab.analysis import check_measured, is_measured
@@ -17,6 +18,7 @@ from batchlab.report.findings import Findings
 from batchlab.report.shown import ShownSummary
 from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
+from batchlab.store.rejected import count_rejected
 
 
 def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> ShownSummary:
@@ -82,12 +84,17 @@ class Gathered:
     problems: list[LabError] = field(default_factory=list)
     """Files that cannot be read."""
 
+    rejected: int = 0
+    """Broken studies and trials that imports have left out, of workloads that have no sweep in the lab."""
+
 
 def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
     """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
-    gathered = Gathered()
     names = [lab.find(name, sweep_name).name] if name or sweep_name else lab.sweep_names()
     every = [lab.results(lab.sweep(each)) for each in names]
+    rejected, problems = _rejected(lab, every)
+    others = 0 if name or sweep_name else sum(number for each, number in rejected.items() if each not in names)
+    gathered = Gathered(problems=problems, rejected=others)
     if goal is not None:
         _check_measured(every, goal)
     for results in every:
@@ -95,10 +102,18 @@ def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goa
         if reason := _left_out(results, goal):
             gathered.notes.append(f"sweep {results.sweep.name} {reason}; it is left out")
             continue
-        found = findings(lab, results, goal)
+        found = replace(findings(lab, results, goal), rejected=rejected[results.sweep.name])
         gathered.findings.append(found)
         gathered.notes.extend(shortfalls(results, found.summary))
     return gathered
+
+
+def _rejected(lab: Lab, every: list[SweepResults]) -> tuple[Counter[str], list[LabError]]:
+    """Return how much imports have left out of each sweep, and why that cannot be told."""
+    try:
+        return count_rejected(lab.folder, {results.sweep.name: results.sweep.workload for results in every}), []
+    except LabError as error:
+        return Counter(), [error]
 
 
 def findings(lab: Lab, results: SweepResults, goal: Goal | None = None) -> Findings:

@@ -19,22 +19,26 @@ from batchlab.report.tables import best_text
 TITLE = "Steps to result against batch size"
 
 
-def build_report(findings: Sequence[Findings], title: str = TITLE) -> str:
-    """Return the page as HTML: it loads nothing, runs nothing, and reads on a phone, on paper and in the dark."""
+def build_report(findings: Sequence[Findings], title: str = TITLE, rejected: int = 0) -> str:
+    """Return the page as HTML: it loads nothing, runs nothing, and reads on a phone, on paper and in the dark.
+
+    `rejected` is how much imports have left out of the lab that is of none of the workloads told of.
+    """
     if not findings:
         raise InputError("There is no workload to report on. Run a sweep first: batchlab run SPEC")
     anchored = [(f"workload-{number}", each) for number, each in enumerate(findings, start=1)]
     return render(
         "report.html",
         title=title,
+        left_out=words.left_out(rejected, "other workloads") if rejected else None,
         overview=[_overview(each, anchor) for anchor, each in anchored],
         workloads=[(anchor, each.summary.workload, _sections(each, anchor)) for anchor, each in anchored],
     )
 
 
-def write_report(path: Path, findings: Sequence[Findings], title: str = TITLE) -> Path:
+def write_report(path: Path, findings: Sequence[Findings], title: str = TITLE, rejected: int = 0) -> Path:
     """Write the page to `path`, whole or not at all, and return `path`."""
-    write_file(path, build_report(findings, title).encode())
+    write_file(path, build_report(findings, title, rejected).encode())
     return path
 
 

@@ -26,3 +26,6 @@ class Findings:
 
     published: PublishedComparison | None = None
     """The paper's steps to this very goal, to stand beside the measured ones."""
+
+    rejected: int = 0
+    """Broken studies and trials of its archive that were left out of the lab."""

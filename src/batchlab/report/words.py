@@ -56,6 +56,12 @@ def protocol(summary: WorkloadSummary) -> str:
     return f"{how} {confirmation}" if (confirmation := _confirmation(summary)) else how
 
 
+def left_out(number: int, of: str = "its archive") -> str:
+    """Return the sentence for what an import could not take in."""
+    what = "1 broken study or trial" if number == 1 else f"{count(number)} broken studies or trials"
+    return f"{what} of {of} {'was' if number == 1 else 'were'} left out of the lab; its rejected.json has the reasons."
+
+
 def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     """Return the details of a fit as terms with their values."""
     facts = [

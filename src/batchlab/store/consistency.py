@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from batchlab.core.confirmation import Confirmation, Replicate
+from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
+from batchlab.core.result import StudyResult
 from batchlab.core.study import Study
 from batchlab.core.trial import Trial
 from batchlab.errors import VERIFY, DamagedError
@@ -27,12 +29,11 @@ def check_files(
     confirmation: Confirmation | None,
 ) -> None:
     """Raise DamagedError for the first file of a finished study that does not agree with the others."""
-    problems = _problems(record, trials, measurements, confirmation)
-    for name, problem in problems:
+    for name, problem in problems(record, trials, measurements, confirmation):
         raise DamagedError(f"{folder / name} does not belong to its study: {problem}. {VERIFY}")
 
 
-def _problems(
+def problems(
     record: StudyRecord, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None
 ) -> Iterator[tuple[str, str]]:
     """Yield file and sentence of what does not agree; each test counts on the ones before it."""
@@ -48,6 +49,16 @@ def _problems(
         yield "measurements.parquet", "its trials end at other steps than trials.json tells"
     for problem in _confirmation_problems(trials, confirmation) if confirmation else ():
         yield "confirmed.json", problem
+
+
+def steps_to_goal(result: StudyResult, goal: Goal) -> int | None:
+    """Return the fewest steps in which a complete trial of a study met a goal; None where none did."""
+    rows = result.measurements
+    if goal.metric not in rows.metrics:
+        return None
+    complete = np.isin(rows.trial_id, [trial.trial_id for trial in result.first_complete()])
+    steps = rows.step[complete & goal.is_met(rows.metrics[goal.metric])]
+    return int(steps.min()) if len(steps) else None
 
 
 def _trial_problems(record: StudyRecord, study: Study, trials: Sequence[Trial]) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from batchlab.core.trial import Status
 from batchlab.errors import LabError, SpecError
 from batchlab.store.lab import Lab
+from batchlab.store.rejected import FILE, count_rejected
 from batchlab.store.seal import FileSeal, damaged, read_sealed
 from batchlab.store.study_folder import StudyFolder
 
@@ -26,13 +27,23 @@ class SweepStatus:
     infeasible: int
     incomplete: int
     measurements: int
+    rejected: int = 0
+    """Broken studies and trials that imports have left out of it."""
+
     problems: tuple[str, ...] = ()
     """What cannot be read of it, a sentence each."""
 
 
 def sweep_statuses(lab: Lab) -> list[SweepStatus]:
-    """Return the status of every sweep, by name."""
-    return [_status(lab, name) for name in lab.sweep_names()]
+    """Return the status of every sweep, by name; then what imports have left out that is of none of them."""
+    statuses = [_status(lab, name) for name in lab.sweep_names()]
+    try:
+        rejected = count_rejected(lab.folder, {status.sweep: status.workload for status in statuses})
+    except LabError as error:
+        return [*statuses, SweepStatus(FILE, "cannot be read", 0, 0, 0, 0, 0, 0, problems=(str(error),))]
+    known = [replace(status, rejected=rejected.pop(status.sweep, 0)) for status in statuses]
+    others = (SweepStatus(name, "nothing came", 0, 0, 0, 0, 0, 0, number) for name, number in sorted(rejected.items()))
+    return [*known, *others]
 
 
 def _status(lab: Lab, name: str) -> SweepStatus:

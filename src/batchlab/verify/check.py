@@ -8,10 +8,13 @@ from pathlib import Path
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.result import StudyResult
 from batchlab.errors import DamagedError, LabError
-from batchlab.files import TEMPORARY, read_json
+from batchlab.files import TEMPORARY
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
+from batchlab.store.consistency import steps_to_goal
 from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.rejected import FILE as REJECTED
+from batchlab.store.rejected import read_rejected
 from batchlab.store.seal import damaged
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import OUTCOME, StudyFolder
@@ -28,8 +31,8 @@ RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
 FOLDERS = ("parts", "checkpoints", "states", "confirming", "growing", "replaced")
-LAB_FILES = ("lab.json", "lock", "rejected.json")
-SWEEP_FILES = ("sweep.json", "import.json", "best_so_far.arrow")
+LAB_FILES = ("lab.json", "lock", REJECTED)
+SWEEP_FILES = ("sweep.json", "import.json", "source.json", "best_so_far.arrow")
 SET_ASIDE = "set-aside"
 
 
@@ -60,12 +63,10 @@ class _Look:
             self._found(self._lab.folder / "lab.json", error, follows)
 
     def _lab_files(self) -> None:
-        rejected = self._lab.folder / "rejected.json"
-        if rejected.exists():
-            try:
-                read_json(rejected)
-            except LabError as error:
-                self._found(rejected, error, SMALLER)
+        try:
+            read_rejected(self._lab.folder)
+        except LabError as error:
+            self._found(self._lab.folder / REJECTED, error, SMALLER)
         for path in self._lab.folder.iterdir():
             if path.name not in (*LAB_FILES, "sweeps", SET_ASIDE, "importing") and path.suffix != TEMPORARY:
                 self.verification.foreign.append(path)
@@ -200,13 +201,8 @@ def _check_outcome(folder: Path, record: StudyRecord, result: StudyResult) -> No
     """Raise DamagedError where the steps to the goal, computed again, are not those of the record."""
     if record.study is None:
         return
-    goal, steps = record.study.goal, []
-    for trial in result.first_complete():
-        curve = result.measurements.curve(trial.trial_id)
-        met = curve.steps[goal.is_met(curve.metrics[goal.metric])]
-        steps += met[:1].tolist()
-    if min(steps, default=None) != record.best_steps:
-        raise damaged(folder / "study.json", f"the goal was met after {min(steps, default=None)} steps, not as it says")
+    if (steps := steps_to_goal(result, record.study.goal)) != record.best_steps:
+        raise damaged(folder / "study.json", f"the goal was met after {steps} steps, not as it says")
 
 
 def _check_replicates(folder: StudyFolder, confirmation: Confirmation) -> None:

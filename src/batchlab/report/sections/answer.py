@@ -25,7 +25,8 @@ def answer_section(findings: Findings, anchor: str) -> Section:
     """Return the answer with its figure; it has no heading of its own."""
     summary = findings.summary
     goal, answer = Paragraph(f"Goal: {summary.goal}", "goal"), Paragraph(words.answer(summary), "answer")
-    warnings = (Warnings(summary.warnings),) if summary.warnings else ()
+    told = [*summary.warnings, *([words.left_out(findings.rejected)] if findings.rejected else [])]
+    warnings = (Warnings(tuple(told)),) if told else ()
     protocol = Paragraph(words.protocol(summary), "protocol")
     return Section("", (goal, answer, protocol, *warnings, _curve(findings, anchor)))
 

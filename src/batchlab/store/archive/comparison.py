@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.published.inventory import InventoryStudy, inventory
-from batchlab.store.archive.importer import StudyOutcome
+from batchlab.store.archive.study_import import StudyOutcome
 
 
 @dataclass(frozen=True)

@@ -14,26 +14,60 @@ import pyarrow.csv
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
-from batchlab.errors import InputError
-from batchlab.files import make_folder, write_file
-from batchlab.store.archive.layout import EXTRA, parameter_configs
+from batchlab.errors import InputError, LabError, shown
+from batchlab.files import MOST_PATH, write_file
+from batchlab.store.archive.layout import EXTRA, is_workload, parameter_configs
+from batchlab.store.archive.manifest import NAME as MANIFEST
+from batchlab.store.archive.manifest import write_manifest
 from batchlab.store.lab import Lab
+from batchlab.store.seal import digest
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_record import StudyRecord
 
 
 def export_lab(lab: Lab, out: Path, workload: str | None = None) -> Iterator[Path]:
-    """Write the finished studies of a lab, or of one workload, below `out`; yield the folder of each."""
+    """Write the finished studies of a lab, or of one workload, below a new or empty folder; yield the folder of each.
+
+    The manifest is written last, and until then an empty one stands in its place: an export that was stopped is told
+    from a whole one.
+    """
     sweeps = [lab.find(workload)] if workload else lab.sweeps()
     _check_distinct(sweeps)
+    _check_names(lab, sweeps)
+    _check_empty(out)
+    write_file(out / MANIFEST, b"")
+    digests: dict[str, str] = {}
     for sweep in sweeps:
         results = lab.results(sweep)
         if results.problems:
             raise results.problems[0]
         for result in results.results:
-            folder = out / sweep.workload / str(result.batch_size)
-            _export_study(folder, sweep, lab.study_folder(sweep.name, result.batch_size).record(), result)
-            yield folder
+            place = f"{sweep.workload}/{result.batch_size}"
+            record = lab.study_folder(sweep.name, result.batch_size).record()
+            for name, content in _study_files(sweep, record, result):
+                write_file(out / place / name, content)
+                digests[f"{place}/{name}"] = digest(content)
+            yield out / place
+    write_file(out / MANIFEST, write_manifest(digests))
+
+
+def _check_empty(out: Path) -> None:
+    try:
+        is_empty = not out.exists() or not any(out.iterdir())
+    except OSError as error:
+        raise InputError(f"Could not write to {shown(str(out), MOST_PATH)}: {error.strerror}.") from None
+    if not is_empty:
+        raise InputError(f"{shown(str(out), MOST_PATH)} is not empty. Export into a new folder: nothing is replaced.")
+
+
+def _check_names(lab: Lab, sweeps: list[StoredSweep]) -> None:
+    """Refuse a workload whose name would lead out of the folder: a lab may be somebody else's."""
+    for sweep in sweeps:
+        if not is_workload(sweep.workload):
+            raise LabError(
+                f'Sweep "{shown(sweep.name)}" in lab {lab.folder} has a workload "{shown(sweep.workload)}", which '
+                "cannot be a path. Nothing was exported."
+            )
 
 
 def _check_distinct(sweeps: list[StoredSweep]) -> None:
@@ -46,8 +80,16 @@ def _check_distinct(sweeps: list[StoredSweep]) -> None:
             )
 
 
-def _export_study(folder: Path, sweep: StoredSweep, record: StudyRecord, result: StudyResult) -> None:
-    make_folder(folder)
+def _study_files(sweep: StoredSweep, record: StudyRecord, result: StudyResult) -> Iterator[tuple[str, bytes]]:
+    """Yield the files of a study by their paths within its folder."""
+    yield "study.json", _json(_study(sweep, record, result))
+    texts, header = _csv_texts(result.measurements), _header(result.measurements)
+    for trial in result.trials:
+        yield f"{trial.trial_id}/metadata.json", _json(_metadata(trial))
+        yield f"{trial.trial_id}/measurements.csv", header + texts.get(trial.trial_id, b"")
+
+
+def _study(sweep: StoredSweep, record: StudyRecord, result: StudyResult) -> dict[str, Any]:
     dataset, model, optimizer = sweep.workload.rsplit("/", 2)
     imported = record.imported
     study: dict[str, Any] = {
@@ -61,12 +103,7 @@ def _export_study(folder: Path, sweep: StoredSweep, record: StudyRecord, result:
     }
     if sweep.spec is not None:
         study[EXTRA] = {"sweep": sweep.spec.plain(), "record": record.plain()}
-    write_file(folder / "study.json", _json(study))
-    texts = _csv_texts(result.measurements)
-    for trial in result.trials:
-        write_file(folder / str(trial.trial_id) / "metadata.json", _json(_metadata(trial)))
-        text = texts.get(trial.trial_id, b"")
-        write_file(folder / str(trial.trial_id) / "measurements.csv", _header(result.measurements) + text)
+    return study
 
 
 def _metadata(trial: Trial) -> dict[str, Any]:

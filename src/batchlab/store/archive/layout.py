@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from batchlab.core.space import Range, SearchSpace, Values
 from batchlab.core.trial import Status, Trial
-from batchlab.errors import InputError, SpecError
+from batchlab.errors import InputError, SpecError, shown
 from batchlab.store.study_record import ImportedStudy
 
 TOP = "batch_science"
@@ -19,9 +20,24 @@ SCALES = {"LINEAR_SCALE": "linear", "LOG_SCALE": "log", "REVERSE_LOG_SCALE": "re
 EXTRA = "_batchlab"
 """The key under which our own exports carry what the published layout has no field for."""
 
+MOST = 2**63 - 1
+"""The largest whole number that a table holds."""
+
+MOST_WORKLOAD = 200
+"""Characters of a workload's name."""
+
+MOST_PARAMETERS = 1_000
+"""Metaparameters of a study or a trial; the published ones have up to 7."""
+
+MOST_REASON = 300
+"""Characters of a reason: what it quotes comes from the archive."""
+
 
 class RejectedError(InputError):
     """One study or trial of an archive cannot be imported; the message says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(shown(reason, MOST_REASON))
 
 
 @dataclass(frozen=True, order=True)
@@ -30,6 +46,9 @@ class StudyPath:
 
     workload: str
     batch_size: int
+
+    def __str__(self) -> str:
+        return f"{self.workload}/{self.batch_size}"
 
 
 @dataclass(frozen=True)
@@ -40,6 +59,18 @@ class Member:
     kind: Literal["study", "metadata", "measurements"]
     trial_id: int | None = None
 
+    @property
+    def name(self) -> str:
+        """Its path within the folder of its study, as we write it."""
+        return "study.json" if self.trial_id is None else f"{self.trial_id}/{_FILES[self.kind]}"
+
+
+_FILES = {"study": "study.json", "metadata": "metadata.json", "measurements": "measurements.csv"}
+_KINDS: dict[str, Literal["metadata", "measurements"]] = {
+    "metadata.json": "metadata",
+    "measurements.csv": "measurements",
+}
+
 
 def parse_path(parts: Sequence[str]) -> Member | None:
     """Return what the file at a path below the archive's root is; None for files that have no part in it.
@@ -47,13 +78,11 @@ def parse_path(parts: Sequence[str]) -> Member | None:
     >>> parse_path(["batch_science", "mnist", "fc_1024", "sgd", "64", "7", "metadata.json"])
     Member(study=StudyPath(workload='mnist/fc_1024/sgd', batch_size=64), kind='metadata', trial_id=7)
     """
-    parts = [part for part in parts if part != "."]
-    parts = parts[1:] if parts[:1] == [TOP] else parts
-    if parts and parts[-1] == "study.json" and len(parts) >= 5:
-        return Member(_study_path(parts[:-1]), "study")
-    if parts and parts[-1] in ("metadata.json", "measurements.csv") and len(parts) >= 6:
-        kind: Literal["metadata", "measurements"] = "metadata" if parts[-1] == "metadata.json" else "measurements"
+    parts = parts[1:] if parts and parts[0] == TOP else parts
+    if len(parts) >= 6 and (kind := _KINDS.get(parts[-1])):
         return Member(_study_path(parts[:-2]), kind, parse_trial(parts[-2]))
+    if len(parts) >= 5 and parts[-1] == "study.json":
+        return Member(_study_path(parts[:-1]), "study")
     return None
 
 
@@ -63,32 +92,56 @@ def parse_trial(name: str) -> int:
 
 
 def _study_path(parts: Sequence[str]) -> StudyPath:
-    return StudyPath("/".join(parts[:-1]), _integer(parts[-1], "batch size"))
+    workload = "/".join(parts[:-1])
+    if not is_workload(workload):
+        raise RejectedError(f'"{shown(workload)}" cannot be the name of a workload')
+    return StudyPath(workload, _integer(parts[-1], "batch size"))
+
+
+def is_workload(name: str) -> bool:
+    """Return whether a name can be that of a workload, and the path of a folder: it stays below where it is put.
+
+    >>> is_workload("mnist/fc_1024/sgd"), is_workload("../fc_1024/sgd"), is_workload("mnist/sgd")
+    (True, False, False)
+    """
+    parts = name.split("/")
+    return (
+        len(parts) >= 3
+        and len(name) <= MOST_WORKLOAD
+        and all(part and part[0] not in ".-" and part.isprintable() and "\\" not in part for part in parts)
+    )
 
 
 def _integer(name: str, what: str) -> int:
     if not (name.isascii() and name.isdigit()):
-        raise RejectedError(f'the folder name "{name}" is no {what}: it must be a whole number')
+        raise RejectedError(f'the folder name "{shown(name)}" is no {what}: it must be a whole number')
+    if len(name) > 19 or int(name) > MOST:
+        raise RejectedError(f'the folder name "{shown(name)}" is no {what}: it is too large')
     return int(name)
 
 
-def read_study(content: bytes, path: StudyPath) -> tuple[ImportedStudy, dict[str, Any]]:
-    """Return what study.json tells, and what one of our own exports adds to it."""
+def read_study(content: bytes, path: StudyPath) -> tuple[ImportedStudy, Any]:
+    """Return what study.json tells, and what one of our own exports adds to it, None where nothing is added."""
     data = _object(content)
     try:
-        if data["batch_size"] != path.batch_size:
+        if path.batch_size < 1:
+            raise RejectedError("a batch size of 0 is none")
+        if _whole(data, "batch_size") != path.batch_size:
             raise RejectedError(f"study.json says batch size {data['batch_size']}, its folder {path.batch_size}")
         study = {
             "workload": path.workload,
             "batch_size": path.batch_size,
-            "search_space": {name: _dimension(config) for name, config in data["parameter_configs"].items()},
-            "train_steps": data["train_steps"],
-            "early_stopping": data["early_stopping"],
+            "search_space": {name: _dimension(config) for name, config in _few(data["parameter_configs"]).items()},
+            "train_steps": _whole(data, "train_steps"),
+            "early_stopping": _flag(data, "early_stopping"),
         }
-        return ImportedStudy.parse(study, "study.json"), data.get(EXTRA, {})
+        extra = data.get(EXTRA)
+        if EXTRA in data and not isinstance(extra, dict):
+            raise RejectedError(f"`{EXTRA}` of study.json is no table")
+        return ImportedStudy.parse(study, "study.json"), extra
     except KeyError as error:
         raise RejectedError(f"study.json lacks the field {error}") from None
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, RecursionError) as error:
         raise RejectedError(f"study.json has a field of the wrong kind: {error}") from None
     except SpecError as error:
         raise RejectedError(str(error)) from None
@@ -98,19 +151,20 @@ def read_metadata(content: bytes, trial_id: int) -> Trial:
     """Return the trial that metadata.json tells of."""
     data = _object(content)
     try:
-        if data["trial_id"] != trial_id:
+        if _whole(data, "trial_id") != trial_id:
             raise RejectedError(f"metadata.json says trial {data['trial_id']}, its folder {trial_id}")
+        parameters = _few(data["parameters"])
         trial = {
             **data.get(EXTRA, {}),
             "trial_id": trial_id,
             "status": data["status"],
-            "metaparameters": dict(sorted(data["parameters"].items())),
-            "last_step": data["steps"],
+            "metaparameters": {name: _number(value, name) for name, value in sorted(parameters.items())},
+            "last_step": _whole(data, "steps"),
         }
         return Trial.parse(trial, "metadata.json")
     except KeyError as error:
         raise RejectedError(f"metadata.json lacks the field {error}") from None
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, RecursionError) as error:
         raise RejectedError(f"metadata.json has a field of the wrong kind: {error}") from None
     except SpecError as error:
         raise RejectedError(str(error)) from None
@@ -119,22 +173,56 @@ def read_metadata(content: bytes, trial_id: int) -> Trial:
 def _object(content: bytes) -> dict[str, Any]:
     try:
         data = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RejectedError(f"not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise RejectedError("the JSON is no object")
     return data
 
 
+def _whole(data: Mapping[str, Any], name: str) -> int:
+    """Return a field that counts something; RejectedError where it is no whole number that a table holds."""
+    value = data[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RejectedError(f"`{name}` = {shown(value)} is no whole number")
+    if not (0 <= value <= MOST and value == int(value)):
+        raise RejectedError(f"`{name}` = {shown(value)} is no whole number from 0 to {MOST}")
+    return int(value)
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise RejectedError(f"`{shown(name)}` = {shown(value)} is no finite number")
+    except OverflowError:
+        raise RejectedError(f"`{shown(name)}` is too large a number") from None
+    return float(value)
+
+
+def _flag(data: Mapping[str, Any], name: str) -> bool:
+    if not isinstance(data[name], bool):
+        raise RejectedError(f"`{name}` = {shown(data[name])} is neither true nor false")
+    return bool(data[name])
+
+
+def _few(table: Any) -> dict[str, Any]:
+    """Return a table of metaparameters; RejectedError where it is none, or larger than any."""
+    if not isinstance(table, dict):
+        raise TypeError(f"{shown(table)} is no table")
+    if len(table) > MOST_PARAMETERS:
+        raise RejectedError(f"{len(table):,} metaparameters, more than {MOST_PARAMETERS:,}")
+    return table
+
+
 def _dimension(config: Mapping[str, Any]) -> dict[str, Any]:
     if config["type"] == "DISCRETE":
-        return {"values": config["feasible_points"]}
+        return {"values": [_number(value, "feasible_points") for value in config["feasible_points"]]}
     if config["type"] not in ("DOUBLE", "INTEGER") or config.get("scale", "") not in SCALES:
-        raise RejectedError(f"study.json has a parameter of an unknown type or scale: {config}")
+        raise RejectedError(f"study.json has a parameter of an unknown type or scale: {shown(config)}")
     kind = "integer" if config["type"] == "INTEGER" else "double"
     return {
-        "min": config["min_value"],
-        "max": config["max_value"],
+        "min": _number(config["min_value"], "min_value"),
+        "max": _number(config["max_value"], "max_value"),
         "scale": SCALES[config.get("scale", "")],
         "type": kind,
     }
