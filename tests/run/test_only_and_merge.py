@@ -7,11 +7,13 @@ import shutil
 
 import pytest
 
+from batchlab.core.growth import fixed_digest
 from batchlab.errors import LabError, StorageError
 from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
+from batchlab.store.seal import write_sealed
 
 
 @pytest.fixture
@@ -21,6 +23,7 @@ def make_lab(tmp_path):
     def make(name, sweep, trainer, fill, **options):
         lab = Lab.create(tmp_path / name)
         lab.admit(sweep)
+        options["sweep"] = fixed_digest(sweep)
         fill(sweep.study(8), tmp_path / name / "sweeps" / "scripted" / "8", trainer, pack_size=2, **options)
         return tmp_path / name
 
@@ -143,8 +146,7 @@ def test_a_lab_that_is_named_twice_is_refused(make_nqm, tmp_path):
 def test_an_imported_sweep_takes_the_place_of_no_other(make_nqm, tmp_path):
     run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
     imported = Lab.create(tmp_path / "other").folder / "sweeps" / "nqm" / "import.json"
-    imported.parent.mkdir()
-    imported.write_text('{"name": "nqm", "workload": "a/b/c", "batch_sizes": [], "source": {}}')
+    write_sealed(imported, {"name": "nqm", "workload": "a/b/c", "batch_sizes": [], "source": {}})
 
     for labs in (["one", "other"], ["other", "one"]):
         with pytest.raises(LabError, match="was imported"):

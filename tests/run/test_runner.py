@@ -79,7 +79,7 @@ def test_the_quadratic_model_trains_all_its_trials_together_unless_told(make_nqm
 def test_the_race_and_the_full_protocol_agree_on_the_full_grid(make_nqm, tmp_path):
     for protocol in ("race", "full"):
         run_sweep(make_nqm({"sweep.protocol": protocol}), tmp_path / protocol, num_workers=1)
-    race, full = (answers(tmp_path / protocol, make_nqm()) for protocol in ("race", "full"))
+    race, full = (answers(tmp_path / protocol, make_nqm({"sweep.protocol": protocol})) for protocol in ("race", "full"))
 
     assert race == full
     assert [batch_size for batch_size, *_ in race] == [1, 16, 256]

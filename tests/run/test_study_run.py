@@ -187,7 +187,7 @@ def test_points_that_run_out_are_noted(make_scripted, scripted, tmp_path, fill):
     assert run.record.counts == {Status.COMPLETE: 2, Status.INFEASIBLE: 3, Status.INCOMPLETE: 0}
 
 
-@pytest.mark.parametrize("moment", ["write_measurements", "write_trials", "save_record", "tidy"])
+@pytest.mark.parametrize("moment", ["write_measurements", "write_file", "save_record", "tidy"])
 def test_a_kill_while_the_outcome_is_stored_ends_well(
     make_scripted, scripted, tmp_path, monkeypatch, moment, fill, outcome_of
 ):
@@ -195,7 +195,7 @@ def test_a_kill_while_the_outcome_is_stored_ends_well(
 
     study, trainer = make_scripted().study(8), scripted(goal_at={0: 20}, diverges_at={1: 10})
     fill(study, tmp_path / "straight", trainer, pack_size=2)
-    home = {"write_measurements": study_folder.parquet, "write_trials": study_folder}.get(moment, StudyFolder)
+    home = {"write_measurements": study_folder.parquet, "write_file": study_folder}.get(moment, StudyFolder)
     original = getattr(home, moment)
 
     def kill_at_the_end(*arguments, **options):

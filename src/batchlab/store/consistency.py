@@ -11,6 +11,7 @@ import numpy as np
 
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.measurement import Measurements
+from batchlab.core.result import StudyResult
 from batchlab.core.study import Study
 from batchlab.core.trial import Trial
 from batchlab.errors import VERIFY, DamagedError
@@ -30,6 +31,20 @@ def check_files(
     problems = _problems(record, trials, measurements, confirmation)
     for name, problem in problems:
         raise DamagedError(f"{folder / name} does not belong to its study: {problem}. {VERIFY}")
+
+
+def check_outcome(folder: Path, record: StudyRecord, result: StudyResult) -> None:
+    """Raise DamagedError where the steps to the goal, computed again, are not those of the record."""
+    if record.study is None:
+        return
+    goal, steps = record.study.goal, []
+    for trial in result.first_complete():
+        curve = result.measurements.curve(trial.trial_id)
+        met = curve.steps[goal.is_met(curve.metrics[goal.metric])]
+        steps += met[:1].tolist()
+    if min(steps, default=None) != record.best_steps:
+        told = f"the goal was met after {min(steps, default=None)} steps, not as it says"
+        raise DamagedError(f"{folder / 'study.json'} is damaged: {told}. {VERIFY}")
 
 
 def _problems(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
@@ -40,7 +40,7 @@ class StudyRecord(Value):
     points: tuple[dict[str, float], ...] = ()
     """The points of the search space, drawn up front; trial i trains point i."""
 
-    pack_size: int | None = None
+    pack_size: Annotated[int, Field(ge=1)] | None = None
     """Trials trained together, once it is chosen."""
 
     trainer: str | None = None
