@@ -32,16 +32,10 @@ from batchlab.store.query import connect
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
 TRIALS = """
-copy (
-    select batch_size, trial_id, status, unnest(metaparameters), columns('^(last_step|diverged_step|round)$')
-    from trials where sweep = ? order by batch_size, trial_id
-) to '{}'
+select batch_size, trial_id, status, unnest(metaparameters), columns('^(last_step|diverged_step|round)$')
+from trials where sweep = ? order by batch_size, trial_id
 """
-MEASUREMENTS = """
-copy (
-    select * exclude (sweep) from measurements where sweep = ? order by batch_size, trial_id, step
-) to '{}'
-"""
+MEASUREMENTS = "select * exclude (sweep) from measurements where sweep = ? order by batch_size, trial_id, step"
 TRAINED = """
 select sum(last_step)::bigint as steps, sum(last_step * batch_size)::bigint as examples, count(*) as trials
 from trials where sweep = ?
@@ -51,7 +45,11 @@ from trials where sweep = ?
 def write_tables(lab: Path, sweep: str, folder: Path) -> None:
     connection = connect(lab)
     for query, name in ((TRIALS, "trials.csv"), (MEASUREMENTS, "measurements.csv")):
-        connection.execute(query.format(folder / name), [sweep])
+        rows = connection.execute(f"select columns(*)::varchar from ({query})", [sweep])
+        with (folder / name).open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([column[0] for column in rows.description])
+            writer.writerows(rows.fetchall())
 
 
 def write_confirmed(results: SweepResults, folder: Path) -> int:

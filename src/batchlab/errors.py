@@ -9,6 +9,8 @@
     |   +-- DataError                 a dataset file: missing, truncated, wrong checksum
     |   +-- LabError                  a lab, or one file of it
     |       +-- LabLockedError        another runner holds the lab
+    |       +-- LabLostError          exit code 1: the lab's lock was taken from a runner
+    |       +-- UnreadableError       the system refused to read: permission denied, an I/O error
     |       +-- DamagedError          exit code 1: a file that is not as it was written
     +-- StorageError (OSError)        exit code 2: the disk refused (full, read-only)
     +-- TrialError (RuntimeError)     exit code 1: a trial raised inside a worker process
@@ -55,6 +57,16 @@ class LabError(InputError):
 
 class LabLockedError(LabError):
     """Another runner holds the lab's lock."""
+
+
+class LabLostError(LabError):
+    """The lock of a lab was removed or replaced under the process that held it."""
+
+    exit_code = 1
+
+
+class UnreadableError(LabError):
+    """The system refused to read something of a lab; whether it is sound nobody can tell."""
 
 
 class DamagedError(LabError):

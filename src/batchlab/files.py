@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import platform
+import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
@@ -15,10 +17,12 @@ from typing import IO, Any
 
 import pydantic_core
 
-from batchlab.errors import VERIFY, DamagedError, InputError, LabError, StorageError, shown
+from batchlab.errors import VERIFY, DamagedError, InputError, LabError, StorageError, UnreadableError, shown
+from batchlab.held import check_folder
 from batchlab.processes import is_running
 
 TEMPORARY = ".tmp"
+_OWN = re.compile(rf"(?P<start>.+)\.(?P<process>[1-9][0-9]{{0,9}}){re.escape(TEMPORARY)}", re.DOTALL)
 MOST_PATH = 1_000
 """Characters of a path that a message shows."""
 
@@ -32,14 +36,18 @@ def whole_path(path: Path, sync: bool = True) -> Iterator[Path]:
 
     Whatever goes wrong, `path` holds what it held before. A full or read-only disk is a StorageError, and so is a
     device or a pipe at `path`: a file would take its place. Without `sync` that holds for a kill but not for a power
-    cut, until `sync_files` has made up for it.
+    cut, until `sync_files` has made up for it. In a folder that this process holds (`held`), it must still hold it at
+    the end.
     """
     _check_replaceable(path)
+    check_folder(path.parent)
     temporary = _temporary(path)
+    _make_new(temporary, path)
     try:
         yield temporary
         if sync:
             sync_path(temporary)
+        check_folder(path.parent)
         temporary.replace(path)
         if sync:
             sync_path(path.parent)
@@ -76,7 +84,8 @@ def temporary_folder(path: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_file(path: Path, content: bytes, sync: bool = True) -> None:
@@ -106,7 +115,10 @@ def sync_path(path: Path) -> None:
 def sync_files(folders: Iterable[Path]) -> None:
     """Bring the files of some folders to the disk, those of many at a time: the disk orders its own work."""
     folders = list(folders)
-    paths = [*(path for folder in folders for path in folder.iterdir() if path.is_file()), *folders]
+    paths = [
+        *(path for folder in folders for path in folder.iterdir() if path.is_file() and not path.is_symlink()),
+        *folders,
+    ]
     with ThreadPoolExecutor(16) as threads:
         for _ in threads.map(sync_path, paths):
             pass
@@ -114,10 +126,21 @@ def sync_files(folders: Iterable[Path]) -> None:
 
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents."""
+    check_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(folder, error) from error
+
+
+def is_temporary(name: str, pattern: str) -> bool:
+    """Return whether a name is that of a temporary file of ours, for a file whose name the pattern matches.
+
+    >>> is_temporary("study.json.host.123.tmp", "study.json"), is_temporary("mine.tmp", "study.json")
+    (True, False)
+    """
+    match = _OWN.fullmatch(name)
+    return match is not None and re.match(rf"(?:{pattern})(?:\.|$)", match["start"]) is not None
 
 
 def _temporary(path: Path) -> Path:
@@ -125,20 +148,33 @@ def _temporary(path: Path) -> Path:
 
     The name holds the machine, for others may share the folder: whether their processes live cannot be seen from here.
     """
-    start = f"{path.name}.{platform.node()}."
+    start = f"{path.name}.{platform.node()}"
     with suppress(OSError):
         for name in os.listdir(path.parent):
-            process = name.removeprefix(start).removesuffix(TEMPORARY)
-            if name == f"{start}{process}{TEMPORARY}" and process.isdecimal() and not is_running(int(process)):
+            match = _OWN.fullmatch(name)
+            if match is not None and match["start"] == start and not is_running(int(match["process"])):
                 _remove(path.with_name(name))
-    return path.with_name(f"{start}{os.getpid()}{TEMPORARY}")
+    return path.with_name(f"{start}.{os.getpid()}{TEMPORARY}")
 
 
 def _remove(path: Path) -> None:
+    if path.is_symlink():  # we make none: it is somebody else's
+        return
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def _make_new(temporary: Path, path: Path) -> None:
+    """Make an empty file that was not there; one that a process of our number left behind goes first."""
+    try:
+        if temporary.is_symlink() or temporary.is_dir():
+            raise LabError(f"{temporary} is in the way: it is a link or a folder. Move it elsewhere.")
+        temporary.unlink(missing_ok=True)
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666))
+    except OSError as error:
+        raise storage_error(path, error) from error
 
 
 def write_json(path: Path, data: Any, sync: bool = True) -> None:
@@ -161,9 +197,15 @@ def parse_json(content: bytes, path: Path) -> Any:
 
 
 def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError) -> bytes:
-    """Return the bytes of a regular file of a sensible size; a pipe, a device or a giant is refused unread."""
+    """Return the bytes of a regular file of a sensible size; a pipe, a device or a giant is refused unread.
+
+    A file of a lab (`kind` is LabError) is not read through a link; where the system refuses it, by a lack of
+    permission say, that is an UnreadableError.
+    """
+    is_of_lab = issubclass(kind, LabError)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe that nobody writes to is not waited for
+        # A pipe that nobody writes to is not waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if is_of_lab else 0))
         with open(descriptor, "rb") as file:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
@@ -173,4 +215,56 @@ def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError)
                 raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it has {size}.")
             return file.read(facts.st_size)
     except OSError as error:
-        raise kind(f"Could not read {shown(str(path), MOST_PATH)}: {error.strerror}.") from error
+        raise (unreadable(path, error) if is_of_lab else kind(_refused(path, error))) from error
+
+
+def unreadable(path: Path, error: OSError) -> LabError:
+    """Return the one-line error for something of a lab that could not be looked at, and why: never as damage."""
+    if error.errno == errno.ELOOP:
+        return LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is a link, which no lab holds.")
+    is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+    return (LabError if is_gone else UnreadableError)(_refused(path, error))
+
+
+def _refused(path: Path, error: OSError) -> str:
+    return f"Could not read {shown(str(path), MOST_PATH)}: {error.strerror or error}."
+
+
+def mode_of(path: Path) -> int | None:
+    """Return the mode of something of a lab, a link itself and not its target; None where there is nothing.
+
+    UnreadableError where nobody can tell.
+    """
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def is_there(path: Path) -> bool:
+    """Return whether something of a lab is there, a link included."""
+    return mode_of(path) is not None
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a folder of a lab is there, and no link to one."""
+    return stat.S_ISDIR(mode_of(path) or 0)
+
+
+def check_regular(path: Path) -> None:
+    """Raise LabError where something of a lab is there that is no regular file: a link, a pipe, a device, a folder."""
+    mode = mode_of(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        raise LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.")
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names in a folder of a lab, sorted; none where there is no folder."""
+    if not is_folder(folder):
+        return []
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise unreadable(folder, error) from error

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from batchlab.core.growth import fixed_digest
 from batchlab.errors import LabError, StorageError
 from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
@@ -22,6 +23,7 @@ def make_lab(tmp_path):
     def make(name, sweep, trainer, fill, **options):
         lab = Lab.create(tmp_path / name)
         lab.admit(sweep)
+        options["sweep"] = fixed_digest(sweep)
         fill(sweep.study(8), tmp_path / name / "sweeps" / "scripted" / "8", trainer, pack_size=2, **options)
         return tmp_path / name
 

@@ -125,8 +125,8 @@ KILLS = {
     "the measurements": (study_folder_module.parquet, "write_measurements", 1),
     "the trials": (study_folder_module, "write_file", 1),
     "the record": (study_folder_module, "write_file", 2),
-    "removing the parts": (study_folder_module.shutil, "rmtree", 1),
-    "removing the checkpoints": (study_folder_module.shutil, "rmtree", 2),
+    "removing the parts": (study_folder_module, "remove_files", 1),
+    "removing the checkpoints": (study_folder_module, "remove_files", 2),
 }
 
 

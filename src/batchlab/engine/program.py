@@ -18,6 +18,7 @@ from batchlab.engine.microbatch import MicrobatchSize, halved, largest_microbatc
 from batchlab.engine.objectives import OBJECTIVES, count_tokens
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Problem
+from batchlab.engine.state import check_state
 from batchlab.models.averages import RunningAverages
 from batchlab.models.base import initial_parameters
 from batchlab.optim.registry import load_optimizer, load_schedule
@@ -160,6 +161,7 @@ class TorchProgram:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
         self._keep(np.isin(self.trial_ids, state["trial_ids"]))
+        check_state(state, self.state())
         self.step = int(state["step"])
         self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
         self._parameters.values.copy_(torch.from_numpy(state["parameters"]))

@@ -27,6 +27,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.check import check_goal, check_grid, check_values
 from batchlab.engine.memory import machine_bytes, spell_bytes
+from batchlab.engine.state import check_state
 from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.optim.registry import schedule_entry
 
@@ -134,6 +135,7 @@ class QuadraticProgram:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
         self._keep(np.isin(self.trial_ids, state["trial_ids"]))
+        check_state(state, self.state())
         self.step = int(state["step"])
         self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
         self._moments = np.array(state["moments"])

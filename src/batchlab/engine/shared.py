@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import multiprocessing
+import mmap
+import os
+import tempfile
+import weakref
+from collections.abc import Callable
+from multiprocessing.reduction import DupFd
+from typing import Any
 
 import numpy as np
 
@@ -15,20 +20,48 @@ def share(array: np.ndarray) -> SharedArray | MappedArray:
 
 
 class SharedArray:
-    """A copy of an array in memory that child processes inherit: nothing is left behind when they die.
+    """A copy of an array in memory that child processes inherit.
 
-    It can be handed to a process that is being started, not sent through a pipe.
+    The memory has no name, so that nothing of it is left however its processes end. It can be handed to a process that
+    is being started, not sent through a pipe.
     """
 
     def __init__(self, array: np.ndarray) -> None:
-        self._shape, self._dtype = array.shape, array.dtype
-        self._memory = multiprocessing.get_context("spawn").RawArray(ctypes.c_byte, max(1, array.nbytes))
+        number = _nameless_file()
+        os.ftruncate(number, max(1, array.nbytes))
+        self._open(number, array.shape, array.dtype)
         np.copyto(self.array(), array)
+
+    def _open(self, number: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._number, self._shape, self._dtype = number, shape, dtype
+        self._memory = mmap.mmap(number, max(1, self._size))
+        weakref.finalize(self, os.close, number)
+
+    @property
+    def _size(self) -> int:
+        return self._dtype.itemsize * math.prod(self._shape)
 
     def array(self) -> np.ndarray:
         """Return the shared memory as an array."""
-        size = self._dtype.itemsize * math.prod(self._shape)
-        return np.frombuffer(memoryview(self._memory)[:size], dtype=self._dtype).reshape(self._shape)
+        return np.frombuffer(memoryview(self._memory)[: self._size], dtype=self._dtype).reshape(self._shape)
+
+    def __reduce__(self) -> tuple[Callable[..., SharedArray], tuple[Any, ...]]:
+        return _inherited, (DupFd(self._number), self._shape, self._dtype)
+
+
+def _inherited(handle: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> SharedArray:
+    """In a worker: open the memory that its parent handed over."""
+    shared = SharedArray.__new__(SharedArray)
+    shared._open(handle.detach(), shape, dtype)
+    return shared
+
+
+def _nameless_file() -> int:
+    """Open a file that is in no folder: in memory where the system can, else a temporary one."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("batchlab", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 class MappedArray:

@@ -10,7 +10,7 @@ from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation, Replicate
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.engine.base import Point
 from batchlab.run.pack import PackTask
-from batchlab.run.part import Part, farthest
+from batchlab.run.part import Part, farthest, read_parts
 from batchlab.search.confirm import end_of_replicates, points_to_confirm
 from batchlab.search.race import Outcome, packs
 from batchlab.store.pack_name import pack_name
@@ -28,7 +28,7 @@ class ConfirmRun:
         self._trial_ids = points_to_confirm(record.study, complete)
         self._end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
         folder.confirming.make_room()
-        self._parts = {name: Part.read(*part) for name, part in folder.confirming.parts(record.fingerprint).items()}
+        self._parts = read_parts(folder.confirming, record.study)
         self.running: dict[str, tuple[int, ...]] = {}
         names = {pack_name(ids): ids for ids in packs(self._lacking(), record.pack_size or 1)}
         self._pending = names

@@ -19,6 +19,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
 from batchlab.engine.pack_size import calibrate
 from batchlab.errors import BatchlabError, InputError, Interrupted, TrialError
+from batchlab.held import Held, all_held, take_up
 from batchlab.processes import (
     NO_GUARD,
     die_with_parent,
@@ -28,6 +29,7 @@ from batchlab.processes import (
 )
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 from batchlab.run.parcel import Descriptor, Parcel
+from batchlab.run.signals import Signals
 from batchlab.run.standing import Standing
 
 PROGRESS_SECONDS = 0.2
@@ -115,24 +117,23 @@ class LocalExecutor:
         _check_script()
         start_tracker()
         context = multiprocessing.get_context("spawn")
-        self._stop = context.Event()
-        self._ends = {batch_size: context.Value("q", 2**62) for batch_size in batch_sizes}
+        self._signals = Signals(batch_sizes, num_workers)
         self._workers: list[_Worker] = []
         try:
             with worker_environment(), undisturbed_by_signals():
-                for _ in range(num_workers):
-                    self._start(context, Parcel((trainer, self._ends)))
+                for number in range(num_workers):
+                    self._start(context, number, Parcel((trainer, self._signals)))
         except BaseException:  # a signal, once it is let through
             self.close()
             raise
 
-    def _start(self, context: Any, parcel: Parcel) -> None:
+    def _start(self, context: Any, number: int, parcel: Parcel) -> None:
         """Start a worker. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
         here, there = context.Pipe()
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the worker
         with _stderr_into(file) as stderr:
             process = context.Process(
-                target=_serve, args=(there, stderr, parcel, self._stop), daemon=True, name="batchlab worker"
+                target=_serve, args=(there, stderr, parcel, number, all_held()), daemon=True, name="batchlab worker"
             )
             worker = _Worker(process, here, file)
             self._workers.append(worker)
@@ -169,7 +170,7 @@ class LocalExecutor:
 
     def stop(self) -> None:
         """Ask every running pack to write its checkpoint and end."""
-        self._stop.set()
+        self._signals.stop()
 
     def close(self) -> None:
         """End the workers at once; packs that still run lose what came after their last checkpoint."""
@@ -271,8 +272,8 @@ def _stderr_into(file: IO[bytes]) -> Iterator[Descriptor | None]:
         os.close(before)
 
 
-def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, stop: Any) -> None:
-    """The life of a worker: tasks in, events out, until the pipe closes.
+def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, number: int, held: tuple[Held, ...]) -> None:
+    """The life of a worker: tasks in, events out, until the pipe closes. It writes to what its parent holds.
 
     A signal to the whole group is for the parent alone, which tells its workers to write their checkpoints.
     """
@@ -281,6 +282,7 @@ def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, stop: An
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     die_with_parent()
     _return_to(stderr)
+    take_up(held)
     is_empty = True
     while True:
         try:
@@ -290,15 +292,15 @@ def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, stop: An
             key, task = pipe.recv()
         except EOFError:
             return
-        pipe.send(_attempt(key, task, parcel, stop, pipe))
+        pipe.send(_attempt(key, task, parcel, number, pipe))
 
 
-def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, stop: Any, pipe: Connection) -> Event:
+def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, number: int, pipe: Connection) -> Event:
     try:
-        trainer, ends = parcel.content
+        trainer, signals = parcel.content
         if not isinstance(task, PackTask):
             return Finished(key, task.perform(trainer))
-        result = _train(key, task, trainer, ends[task.study.batch_size], stop, pipe)
+        result = _train(key, task, trainer, signals, number, pipe)
         return Paused(key) if result is None else Finished(key, result)
     except Interrupted:
         return Stopped(key)
@@ -310,10 +312,12 @@ def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, stop: Any, pipe:
         )
 
 
-def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe: Connection) -> PackResult | None:
+def _train(
+    key: Any, task: PackTask, trainer: Trainer, signals: Signals, number: int, pipe: Connection
+) -> PackResult | None:
+    size, told = task.study.batch_size, 0.0
     if not task.stops_at_goal:
-        _lower(end, task.end_step)
-    told = 0.0
+        signals.lower(size, number, task.end_step)
 
     def tell(standing: Standing) -> None:
         nonlocal told
@@ -322,17 +326,12 @@ def _train(key: Any, task: PackTask, trainer: Trainer, end: Any, stop: Any, pipe
             pipe.send(Progress(key, standing))
 
     hooks = Hooks(
-        end_step=lambda: int(end.value),
-        confirm_end=lambda end_step: _lower(end, end_step),
+        end_step=lambda: signals.end_step(size),
+        confirm_end=lambda end_step: signals.lower(size, number, end_step),
         progress=tell,
-        should_stop=stop.is_set,
+        should_stop=signals.is_stopping,
     )
     return train_pack(trainer, task, hooks)
-
-
-def _lower(value: Any, end_step: int) -> None:
-    with value.get_lock():
-        value.value = min(value.value, end_step)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ size. Trials that have not trained far enough for it train on, the others are no
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -19,15 +18,19 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import VERIFY, DamagedError, LabError
+from batchlab.files import read_bounded, write_file
 from batchlab.run.part import Part
 from batchlab.search.race import Outcome
 from batchlab.search.samplers import draw_points
+from batchlab.store.checkpoint import MOST_BYTES
+from batchlab.store.consistency import check_outcome
+from batchlab.store.pack_name import BEFORE
 from batchlab.store.seal import damaged
 from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
 
-BEFORE = "before"
-"""The part, or parts, that hold what a study knew before it grew."""
+MOST_TOGETHER = 100_000
+"""Trials of a pack at the most, where a spec does not ask for more."""
 
 
 def open_study(study: Study, home: StudyFolder, trainer: str | None = None, sweep: str | None = None) -> StudyFolder:
@@ -58,7 +61,7 @@ def open_study(study: Study, home: StudyFolder, trainer: str | None = None, swee
 
 
 def check_stored(folder: StudyFolder, study: Study) -> None:
-    """Raise DamagedError where a stored study is not the one asked for, or less of it, or has other points."""
+    """Raise DamagedError where a stored study is not the one asked for or less of it, or has other points or packs."""
     path, record = folder.folder / "study.json", folder.record()
     if record.study is None or record.study.fingerprint != study.fingerprint:
         raise damaged(path, "it is of another study than its sweep's")
@@ -68,6 +71,13 @@ def check_stored(folder: StudyFolder, study: Study) -> None:
         raise DamagedError(
             f"The points of {path} cannot be continued: drawn again, they come out differently. {VERIFY}"
         )
+    if (record.pack_size or 1) > _most_together(study):
+        raise damaged(path, f"its pack_size is {record.pack_size}")
+
+
+def _most_together(study: Study) -> int:
+    wanted = study.engine.get("pack_size", "auto")
+    return MOST_TOGETHER if wanted == "auto" else max(MOST_TOGETHER, int(wanted))
 
 
 def _check_trainer(home: StudyFolder, trainer: str | None) -> None:
@@ -104,9 +114,9 @@ def _renewed(folder: StudyFolder, study: Study) -> StudyFolder:
 def _begin_growing(home: StudyFolder) -> None:
     """Copy what the study knows to where it grows; its record comes last, so that a kill begins this anew."""
     growing = home.growing
-    shutil.rmtree(growing.folder, ignore_errors=True)
-    if home.state_path("").parent.exists():
-        shutil.copytree(home.state_path("").parent, growing.state_path("").parent)
+    growing.clear()
+    for path in home.packs("states"):
+        write_file(growing.state_path(path.stem), read_bounded(path, MOST_BYTES))
     _keep_known(home, growing)
 
 
@@ -130,7 +140,9 @@ def _keep_known(source: StudyFolder, growing: StudyFolder) -> None:
 
 def known_parts(folder: StudyFolder) -> Iterator[Part]:
     """Yield what a finished study knows of its trials, and of those that it keeps aside, as parts."""
-    record, trials, rows = folder.record(), folder.trials(), folder.result().measurements
+    record, trials, result = folder.record(), folder.trials(), folder.result()
+    check_outcome(folder.folder, record, result)
+    rows = result.measurements
     assert record.study is not None and record.end_step is not None
     grid = np.fromiter(record.study.evaluation.steps(2 * record.study.max_steps + 1), dtype=np.int64)
     rows = rows.where(np.isin(rows.step, grid))  # the row at the end of a budget may lie off the grid
@@ -154,6 +166,7 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
 def complete_outcomes(folder: StudyFolder) -> list[Outcome]:
     """Return the outcomes of the complete trials of a finished search."""
     study, result = _searched(folder), folder.result()
+    check_outcome(folder.folder, folder.record(), result)
     return [_outcome(study, trial, result.measurements) for trial in result.first_complete()]
 
 

@@ -7,21 +7,22 @@ rows of it; different rows are refused, for one of them is not what its spec say
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.sweep import Sweep, differences
-from batchlab.errors import LabError, StorageError
-from batchlab.files import make_folder, storage_error, sync_files, temporary_folder
-from batchlab.store.lab import Lab
+from batchlab.errors import LabError
+from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
+from batchlab.folders import copy_files, move, move_rest
+from batchlab.run.growth import check_stored
+from batchlab.run.part import farthest, read_parts
+from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
@@ -73,19 +74,31 @@ class _Plan:
     def check(self) -> None:
         """Raise LabError where the sweep is another one, is growing, or has trials with other rows."""
         for batch_size in self.sweep.batch_sizes:
-            if self.source(batch_size).growing.folder.exists():
+            if self.source(batch_size).growing.has_record:
                 raise LabError(
                     f'Sweep "{self.name}" of lab {self.lab.folder} is growing at batch size {batch_size}, and what is '
                     "growing is not joined. Run it to its end there first: batchlab run."
                 )
         for batch_size in self.sweep.batch_sizes:
-            _check_sound(self.source(batch_size))
+            self._check_sound(self.lab, self.sweep, batch_size)
         if self.is_new:
             return
         there = self.target.sweep(self.name)
         check_same_sweep(self.sweep, there, self.lab.folder, self.target.folder)
+        for batch_size in there.batch_sizes:
+            self._check_sound(self.target, there, batch_size)
         for batch_size in self.sweep.batch_sizes:
             check_same_trials(self.source(batch_size), self._place(batch_size))
+
+    def _check_sound(self, lab: Lab, sweep: StoredSweep, batch_size: int) -> None:
+        """Raise DamagedError where a study is not as it was written, or not its sweep's."""
+        folder = lab.study_folder(self.name, batch_size)
+        if not folder.has_begun():
+            return
+        check_belongs(folder, folder.record(), sweep, batch_size)
+        if sweep.spec is not None:
+            check_stored(folder, sweep.spec.study(batch_size))
+        _tables(folder)
 
     def carry_out(self) -> MergedSweep:
         """Copy what is not there; join what is there in part."""
@@ -120,32 +133,18 @@ class _Plan:
         self.target.save_spec(_union(there, self.sweep.spec) if there else self.sweep.spec)
 
     def _copy_folder(self, source: Path, place: Path) -> None:
-        """Copy a folder whole: it is there once all of it is, and takes the place of an unfinished one."""
-        for path in source.rglob("*"):
-            if path.is_symlink():
-                raise LabError(f"{path} is a link, which no lab holds. Remove it, then merge again.")
+        """Copy a folder whole: it is there once all of it is, and takes the place of an unfinished study.
+
+        What a user has put into that one stays there.
+        """
         make_folder(place.parent)
         with temporary_folder(place) as temporary:
-            try:
-                shutil.copytree(source, temporary, dirs_exist_ok=True, copy_function=shutil.copyfile)
-            except OSError as error:
-                raise _refused(place, error) from error
+            copy_files(source, temporary)
             sync_files([folder for folder in (temporary, *temporary.rglob("*")) if folder.is_dir()])
-            shutil.rmtree(place, ignore_errors=True)
-            temporary.rename(place)
-
-
-def _check_sound(folder: StudyFolder) -> None:
-    """Raise DamagedError where a study that is to be copied is not as it was written."""
-    if folder.has_record:
-        _tables(folder)
-
-
-def _refused(place: Path, error: OSError) -> StorageError:
-    """Return the one line for a copy that the disk refused; of many files that shutil names, the first."""
-    if isinstance(error, shutil.Error):
-        error = OSError(0, str(error.args[0][0][2]))
-    return storage_error(place, error)
+            if is_folder(place):
+                StudyFolder(place).clear()
+                move_rest(place, temporary)
+            move(temporary, place)
 
 
 def _union(one: Sweep, other: Sweep) -> Sweep:
@@ -192,10 +191,12 @@ def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
 
 def _tables(folder: StudyFolder) -> dict[int, Curve]:
     """Return the longest curve of every trial that a study has, finished or not."""
-    if folder.record().state == "finished":
+    record = folder.record()
+    if record.state == "finished":
         tables = [folder.result().measurements]
     else:
-        tables = [measurements for measurements, _ in folder.parts(folder.record().fingerprint).values()]
+        assert record.study is not None, "an imported study is finished"
+        tables = [part.measurements for part in read_parts(folder, record.study).values()]
     curves: dict[int, Curve] = {}
     for table in tables:
         for trial_id in np.unique(table.trial_id).tolist():
@@ -226,28 +227,24 @@ def _until(curve: Curve, end: int) -> Measurements:
 
 def _join_parts(source: StudyFolder, place: StudyFolder) -> int:
     """Copy the finished packs of one unfinished study to another and return how many told something new."""
-    known: dict[int, int] = {}
-    study = source.record().fingerprint
-    for _, record in place.parts(study).values():
-        known |= {i: max(step, known.get(i, -1)) for i, step in _trained(record).items()}
+    study = source.record().study
+    assert study is not None, "an imported study is finished"
+    known = farthest(list(read_parts(place, study).values()))
     new = {
-        name: (measurements, record)
-        for name, (measurements, record) in source.parts(study).items()
-        if any(step > known.get(i, -1) for i, step in _trained(record).items())
+        name: part
+        for name, part in read_parts(source, study).items()
+        if any(
+            each.trial_id not in known or each.last_step > known[each.trial_id][0].last_step for each in part.outcomes
+        )
     }
-    for name, (measurements, record) in new.items():
-        place.save_part(_free_name(place, name), measurements, record, study)
+    for name, part in new.items():
+        place.save_part(_free_name(place, name), part.measurements, part.record(), study.fingerprint)
     return len(new)
-
-
-def _trained(record: dict[str, Any]) -> dict[int, int]:
-    """Return how far each trial of a pack has trained."""
-    return {outcome["trial_id"]: outcome["last_step"] for outcome in record["outcomes"]}
 
 
 def _free_name(place: StudyFolder, name: str) -> str:
     names = chain([name], (f"{name}.{number}" for number in count(2)))
-    return next(each for each in names if not (place.folder / "parts" / f"{each}.parquet").exists())
+    return next(each for each in names if not is_there(place.part_path(each)))
 
 
 def _check_each_other(plans: Sequence[_Plan]) -> None:

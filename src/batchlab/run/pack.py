@@ -13,10 +13,11 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer
 from batchlab.engine.loop import Evaluated, train
-from batchlab.errors import Interrupted
+from batchlab.errors import BatchlabError, Interrupted, shown
 from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
 from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.store.pack_check import check_checkpoint
 from batchlab.store.seal import damaged
 
 CHECKPOINT_SECONDS = 20.0
@@ -68,6 +69,17 @@ class Hooks:
     """Told how far the pack is, after each evaluation."""
 
     should_stop: Callable[[], bool]
+
+
+class UnusableCheckpointError(BatchlabError):
+    """A checkpoint that is as it was written, and that the trainer cannot go on from."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path, self.problem = path, problem
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be gone on from: {self.problem}."
 
 
 class Recorder:
@@ -129,10 +141,12 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     Returns None at the task's pause, and raises Interrupted after a stop, once a checkpoint is written.
     """
-    saved = _read(task)
     recorder, started = Recorder(task.study), time.perf_counter()
-    program = trainer.program(task.study, task.points, _part(saved, "program.") if saved else None)
-    if saved:
+    saved = _read(task)
+    if saved is None:
+        program = trainer.program(task.study, task.points)
+    else:
+        program = _restored(trainer, task, saved)
         recorder.restore(_part(saved, "rows."))
         started -= float(saved["seconds"])
     between_chunks = _Checkpoints(program, recorder, task, started, hooks.should_stop)
@@ -159,9 +173,48 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 def _read(task: PackTask) -> dict[str, np.ndarray] | None:
     """Return the checkpoint of this very pack, where there is one."""
     saved = read_checkpoint(task.checkpoint, task.study.fingerprint)
-    if saved and {point.trial_id for point in task.points} != set(np.unique(saved["rows.trial_id"]).tolist()):
+    if saved is None:
+        return None
+    check_checkpoint(task.checkpoint, saved, task.study)
+    if {point.trial_id for point in task.points} != set(np.unique(saved["rows.trial_id"]).tolist()):
         raise damaged(task.checkpoint, "it is of other trials")
     return saved
+
+
+def _restored(trainer: Trainer, task: PackTask, saved: Mapping[str, np.ndarray]) -> Program:
+    """Return the program as a checkpoint left it; UnusableCheckpointError where the trainer cannot."""
+    try:
+        program = trainer.program(task.study, task.points, _part(saved, "program."))
+        problem = _state_problem(program, task, saved)
+    except BatchlabError:
+        raise
+    except Exception as error:
+        trainer.program(task.study, task.points)  # where this fails as well, the checkpoint is not to blame
+        problem = f"{type(error).__name__}: {error}"
+    if problem is not None:
+        raise UnusableCheckpointError(task.checkpoint, shown(problem))
+    return program
+
+
+def _state_problem(program: Program, task: PackTask, saved: Mapping[str, np.ndarray]) -> str | None:
+    """Return what of a restored program is not as its checkpoint, or cannot be."""
+    kinds = [
+        {name: (array.dtype, array.shape) for name, array in state.items()}
+        for state in (_part(saved, "program."), program.state())
+    ]
+    if kinds[0] != kinds[1]:
+        return "its arrays have other names, shapes or types than the trainer's"
+    live, diverged = set(program.trial_ids.tolist()), program.diverged
+    if live | set(diverged) != {point.trial_id for point in task.points}:
+        return "it tells of other trials"
+    last = int(saved["rows.step"].max())
+    if not last <= program.step <= min(task.study.max_steps, task.study.evaluation.first_step_from(last + 1)):
+        return f"it is at step {program.step}, and its last row at {last}"
+    if not live <= set(saved["rows.trial_id"][saved["rows.step"] == last].tolist()):
+        return f"a trial in training has no row of step {last}"
+    if not all(0 < step <= program.step for step in diverged.values()):
+        return "a trial diverged at a step that it has not trained to"
+    return None
 
 
 def _have_all_met(program: Program, recorder: Recorder) -> bool:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 from batchlab.engine.base import Trainer
 from batchlab.errors import TrainerError
+from batchlab.run.signals import Signals
 
-Content = tuple[Trainer, Mapping[int, Any]]
+Content = tuple[Trainer, Signals]
 
 
 class Parcel:
-    """A trainer and the shared ends of races on their way to a worker that is being started.
+    """A trainer and the signals of a run on their way to a worker that is being started.
 
-    They travel together because they may lie in the same piece of shared memory, which can be handed over once. The
-    start of the process seals the parcel; its content is sent through a pipe once the process listens, because one
-    that dies at its start would leave us writing for ever.
+    Both may lie in shared memory, which can only be handed over then. The start of the process seals the parcel; its
+    content is sent through a pipe once the process listens, because one that dies at its start would leave us writing
+    for ever.
     """
 
     def __init__(self, content: Content | None = None) -> None:
@@ -36,7 +37,7 @@ class Parcel:
 
     @cached_property
     def content(self) -> Content:
-        """The trainer and the ends, made anew in the worker; TrainerError says where that fails."""
+        """The trainer and the signals, made anew in the worker; TrainerError says where that fails."""
         try:
             content: Content = ForkingPickler.loads(self._sealed)
         except Exception as error:

@@ -9,8 +9,12 @@ from typing import Any, Self
 import numpy as np
 
 from batchlab.core.measurement import Measurements
+from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError
 from batchlab.search.race import Outcome
+from batchlab.store.pack_check import check_part
+from batchlab.store.seal import damaged
+from batchlab.store.study_folder import StudyFolder
 
 
 @dataclass(frozen=True)
@@ -31,12 +35,9 @@ class Part:
         try:
             outcomes = tuple(Outcome(**each) for each in record["outcomes"])
             trained = record.get("trained_steps", sum(outcome.last_step for outcome in outcomes))
-            part = cls(measurements, outcomes, trained, record["wall_seconds"], record["environment"])
+            return cls(measurements, outcomes, trained, record["wall_seconds"], record["environment"])
         except (KeyError, TypeError, AttributeError):
             raise DamagedError(f"A finished pack tells no outcomes. {VERIFY}") from None
-        if not {outcome.trial_id for outcome in outcomes} >= set(np.unique(measurements.trial_id).tolist()):
-            raise DamagedError(f"A finished pack has rows of other trials than it tells of. {VERIFY}")
-        return part
 
     def record(self) -> dict[str, Any]:
         """Return what is kept beside the table."""
@@ -61,6 +62,18 @@ class Part:
         """Return a trial's share of the time of its pack, by the steps it trained."""
         steps = max(1, sum(each.last_step for each in self.outcomes))
         return self.wall_seconds * outcome.last_step / steps
+
+
+def read_parts(folder: StudyFolder, study: Study) -> dict[str, Part]:
+    """Return the finished packs of a study by name; DamagedError names one that is not of it, or is there twice."""
+    parts: dict[str, Part] = {}
+    for name, (rows, record) in folder.parts(study.fingerprint).items():
+        check_part(folder.part_path(name), rows, record, study)
+        part = Part.read(rows, record)
+        if (other := next((each for each in parts if parts[each].outcomes == part.outcomes), None)) is not None:
+            raise damaged(folder.part_path(name), f"it is {other} once more")
+        parts[name] = part
+    return parts
 
 
 def farthest(parts: Sequence[Part]) -> dict[int, tuple[Outcome, Part]]:

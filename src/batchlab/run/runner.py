@@ -14,7 +14,8 @@ from batchlab.core.limits import MOST_WORKERS
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
-from batchlab.errors import InputError, Interrupted, shown
+from batchlab.errors import BatchlabError, InputError, Interrupted, shown
+from batchlab.held import check_held
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise
 from batchlab.report.shown import ShownSummary
@@ -22,11 +23,13 @@ from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
 from batchlab.run.displays import Display, default_display
 from batchlab.run.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
+from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
 from batchlab.run.study_run import StudyRun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
+from batchlab.store.set_aside import SetAside
 from batchlab.store.study_record import StudyRecord
 
 CALIBRATE = "calibrate"
@@ -65,7 +68,8 @@ def run_sweep(
         with store.locked():
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer)
-            _Runner(sweep, runs, trainer, num_workers or default_workers(), display or default_display()).run()
+            shown_on = display or default_display()
+            _Runner(runs, trainer, num_workers or default_workers(), shown_on, SetAside(lab)).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
 
@@ -106,9 +110,9 @@ def _is_as_asked(record: StudyRecord, study: Study) -> bool:
 
 class _Runner:
     def __init__(
-        self, sweep: Sweep, runs: list[StudyRun], trainer: Trainer, num_workers: int, display: Display
+        self, runs: list[StudyRun], trainer: Trainer, num_workers: int, display: Display, aside: SetAside
     ) -> None:
-        self._sweep, self._trainer, self._num_workers, self._display = sweep, trainer, num_workers, display
+        self._trainer, self._num_workers, self._display, self._aside = trainer, num_workers, display, aside
         self._runs = {run.study.batch_size: run for run in runs}
         self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
         self._calibrating: set[int] = set()
@@ -135,6 +139,7 @@ class _Runner:
                 return
             for event in executor.events(TICK_SECONDS):
                 self._take(event)
+            check_held()
             self._display.show(list(self._progress.values()), self._num_workers)
 
     def _feed(self, executor: LocalExecutor) -> None:
@@ -153,7 +158,7 @@ class _Runner:
                 executor.submit((batch_size, name), pack_task)
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, Failed):
+        if isinstance(event, Failed) and not isinstance(event.error, UnusableCheckpointError):
             raise event.error
         batch_size, name = event.key
         run, progress = self._runs[batch_size], self._progress[batch_size]
@@ -161,7 +166,9 @@ class _Runner:
             progress.advance(name, event.standing)
             return
         self._num_running -= 1
-        if isinstance(event, Paused):
+        if isinstance(event, Failed):
+            self._set_aside(event.error)
+        if isinstance(event, Paused | Failed):
             run.put_back(name)
         if not isinstance(event, Finished):
             return
@@ -173,6 +180,12 @@ class _Runner:
         else:
             run.keep_part(name, event.result)
             progress.finish(name)
+
+    def _set_aside(self, error: BatchlabError) -> None:
+        """Keep a checkpoint that cannot be gone on from out of the way: its pack trains from the start."""
+        assert isinstance(error, UnusableCheckpointError)
+        self._aside.take(error.path, error.problem)
+        self._display.say(f"{error} It is set aside in {self._aside.folder}, and its trials begin anew.")
 
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the record, the spec, the trainer or the calibration file; else it is measured."""
@@ -186,7 +199,7 @@ class _Runner:
             run.open_round()
         elif not isinstance(wanted, UpTo):
             run.choose_pack_size(wanted)
-        elif remembered:
+        elif remembered and remembered.pack_size <= wanted.most:
             run.choose_pack_size(remembered.pack_size)
 
     @contextmanager

@@ -14,14 +14,15 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.engine.base import Point
+from batchlab.files import is_there
 from batchlab.run.confirm_run import ConfirmRun
 from batchlab.run.environment import environment
-from batchlab.run.growth import BEFORE, complete_outcomes, confirmed_part, open_study
+from batchlab.run.growth import complete_outcomes, confirmed_part, open_study
 from batchlab.run.pack import PackResult, PackTask
-from batchlab.run.part import Part, farthest
+from batchlab.run.part import Part, farthest, read_parts
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
-from batchlab.store.pack_name import pack_name
+from batchlab.store.pack_name import BEFORE, pack_name
 from batchlab.store.seal import damaged
 from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
@@ -59,8 +60,7 @@ class StudyRun:
             self._folder.tidy()
             self._begin_confirming()
         else:
-            parts = self._folder.parts(study.fingerprint)
-            self._parts = {name: Part.read(*part) for name, part in parts.items()}
+            self._parts = read_parts(self._folder, study)
             self._check_parts()
 
     def _check_parts(self) -> None:
@@ -242,7 +242,7 @@ class StudyRun:
     def _keep_confirmed(self) -> None:
         """Take replicates that a smaller confirmation trained for the larger one."""
         before, confirming = confirmed_part(self._folder), self._folder.confirming
-        if before is not None and not confirming.folder.exists():
+        if before is not None and not is_there(confirming.part_path(BEFORE)):
             confirming.make_room()
             confirming.save_part(BEFORE, before.measurements, before.record(), self.study.fingerprint)
 

@@ -17,7 +17,7 @@ from batchlab.core.best_so_far import BestSoFar
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import LabError
-from batchlab.files import whole_file
+from batchlab.files import check_regular, whole_file
 from batchlab.store.columns import to_arrow, to_numpy
 from batchlab.store.lab import Lab
 from batchlab.store.seal import digest
@@ -85,6 +85,7 @@ def _narrow(values: np.ndarray) -> np.ndarray:
 def _read(path: Path) -> BestSoFar | None:
     """Return the rows in a file, or None where there is none that is as it was written."""
     try:
+        check_regular(path)
         with pa.memory_map(str(path)) as file:
             table = pa.ipc.open_file(file).read_all()
         facts = json.loads(table.schema.metadata[_FACTS])
@@ -97,7 +98,7 @@ def _read(path: Path) -> BestSoFar | None:
             end_steps={int(size): end_step for size, end_step in facts["end_steps"].items()},
             **columns,
         )
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+    except (LabError, OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         return None
 
 

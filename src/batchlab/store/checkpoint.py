@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from batchlab.files import make_folder, read_bounded, whole_file
+from batchlab.files import is_there, make_folder, read_bounded, whole_file
 from batchlab.store.seal import changed, damaged, digest
 
 MOST_BYTES = 1 << 36
@@ -29,7 +29,7 @@ def read_checkpoint(path: Path, study: str | None = None) -> dict[str, np.ndarra
 
     DamagedError where they are not as they were written, or not of the study with the fingerprint `study`.
     """
-    if not path.exists():
+    if not is_there(path):
         return None
     arrays = _load(path)
     found = str(arrays.pop(_DIGEST, ""))

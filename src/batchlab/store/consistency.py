@@ -33,6 +33,15 @@ def check_files(
         raise DamagedError(f"{folder / name} does not belong to its study: {problem}. {VERIFY}")
 
 
+def check_outcome(folder: Path, record: StudyRecord, result: StudyResult) -> None:
+    """Raise DamagedError where the steps to the goal, computed again, are not those of the record."""
+    if record.study is None:
+        return
+    if (steps := steps_to_goal(result, record.study.goal)) != record.best_steps:
+        told = f"the goal was met after {steps} steps, not as it says"
+        raise DamagedError(f"{folder / 'study.json'} is damaged: {told}. {VERIFY}")
+
+
 def problems(
     record: StudyRecord, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None
 ) -> Iterator[tuple[str, str]]:

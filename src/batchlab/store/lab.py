@@ -13,6 +13,7 @@ goes on from its last checkpoint. Readers need no lock and see each study either
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,13 +24,14 @@ from batchlab.core.growth import GROWS, continued, fixed_digest, not_grown, stud
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
-from batchlab.errors import VERIFY, DamagedError, LabError, SpecError, shown, unknown_name
-from batchlab.files import TEMPORARY, make_folder, read_json, write_json
+from batchlab.errors import VERIFY, DamagedError, LabError, SpecError, UnreadableError, shown, unknown_name
+from batchlab.files import TEMPORARY, is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
+from batchlab.held import refuse_links
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, SEALED_SINCE, migrate, upgraded_sweep
 from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import StudyFolder
+from batchlab.store.study_folder import StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 
 _Kind = TypeVar("_Kind", bound=Value)
@@ -58,7 +60,7 @@ class Lab:
     def open(cls, folder: Path) -> Lab:
         """Return the lab in `folder`; LabError if there is none or a newer version wrote it."""
         lab = cls(folder)
-        if not (folder / "lab.json").exists():
+        if not is_there(folder / "lab.json"):
             raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
         lab.check_format()
         return lab
@@ -66,7 +68,7 @@ class Lab:
     @classmethod
     def at(cls, folder: Path) -> Lab:
         """Return the lab in `folder`, however damaged; LabError if there is nothing of one."""
-        if not any((folder / name).exists() for name in ("lab.json", "sweeps")):
+        if not any(is_there(folder / name) for name in ("lab.json", "sweeps")):
             raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
         return cls(folder)
 
@@ -74,12 +76,13 @@ class Lab:
     def create(cls, folder: Path) -> Lab:
         """Return the lab in `folder`, a new one if there is none."""
         lab = cls(folder)
-        if (folder / "lab.json").exists():
+        if is_there(folder / "lab.json"):
             lab.check_format()
             return lab
-        if folder.exists() and not _is_fresh(folder):
+        if is_there(folder) and not _is_fresh(folder):
             raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
         make_folder(folder / "sweeps")
+        refuse_links(folder, folder / "sweeps")
         write_json(folder / "lab.json", {"format": FORMAT})
         return lab
 
@@ -113,6 +116,7 @@ class Lab:
 
     def sweep_names(self) -> list[str]:
         """Return the names of the sweeps, sorted; one whose spec is gone is among them, one being imported is not."""
+        refuse_links(self.folder, self.folder / "sweeps")
         return sorted(folder.name for folder in _folders(self.folder / "sweeps") if _holds_sweep(folder))
 
     def sweeps(self) -> list[StoredSweep]:
@@ -136,17 +140,23 @@ class Lab:
 
     def sweep(self, name: str) -> StoredSweep:
         """Return a stored sweep, run or imported."""
-        folder = self.folder / "sweeps" / name
+        folder = self._sweep_folder(name)
         spec, imported = folder / "sweep.json", folder / "import.json"
-        if spec.exists():
+        if is_there(spec):
             stored = StoredSweep.run(self._spec(name))
-        elif imported.exists():
+        elif is_there(imported):
             stored = StoredSweep.imported(_parsed(ImportRecord, self._read(imported), imported))
         else:
             raise DamagedError(f"{spec} is missing beside studies. {VERIFY}")
         if stored.name != name:
             raise DamagedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
         return stored
+
+    def _sweep_folder(self, name: str) -> Path:
+        """Return where a sweep lies; LabError where a link would lead out of the lab."""
+        folder = self.folder / "sweeps" / name
+        refuse_links(self.folder, folder)
+        return folder
 
     def _spec(self, name: str) -> Sweep:
         path = self.folder / "sweeps" / name / "sweep.json"
@@ -168,12 +178,12 @@ class Lab:
 
         Returns it with what its spec leaves open as it was stored.
         """
-        path = self.folder / "sweeps" / sweep.name / "sweep.json"
-        if (path.parent / "import.json").exists():
+        path = self._sweep_folder(sweep.name) / "sweep.json"
+        if is_there(path.parent / "import.json"):
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
             )
-        if not path.exists():
+        if not is_there(path):
             self.save_spec(sweep)
             return sweep
         stored = self._spec(sweep.name)
@@ -190,8 +200,10 @@ class Lab:
         return sweep
 
     def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
-        """Return the folder of one study."""
-        return StudyFolder(self.folder / "sweeps" / sweep_name / str(batch_size), is_sealed=self.is_sealed)
+        """Return the folder of one study; LabError where it is a link."""
+        folder = self._sweep_folder(sweep_name) / str(batch_size)
+        refuse_links(self.folder, folder)
+        return StudyFolder(folder, is_sealed=self.is_sealed)
 
     def is_finished(self, sweep_name: str, batch_size: int) -> bool:
         """Return whether the search at one batch size has ended."""
@@ -278,27 +290,34 @@ def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    """Return the folders in a folder, and links to folders: whoever looks into one of those is refused."""
+    return [folder / name for name in names_in(folder) if (folder / name).is_dir()]
 
 
 def _holds_sweep(folder: Path) -> bool:
     """Return whether a folder tells of a sweep, or holds a study that is not waiting for the end of an import."""
     if folder.suffix == TEMPORARY:
         return False
-    if any((folder / name).exists() for name in ("sweep.json", "import.json")):
+    if folder.is_symlink() or any(is_there(folder / name) for name in ("sweep.json", "import.json")):
         return True
-    return any(study.name.isdecimal() and not _waits_for_import(study) for study in _folders(folder))
+    return any(not _waits_for_import(study) for study in study_places(folder))
 
 
 def _waits_for_import(study: Path) -> bool:
     try:
-        return not (study / "study.json").exists() or StudyFolder(study).record().imported is not None
+        return not is_there(study / "study.json") or StudyFolder(study).record().imported is not None
+    except UnreadableError:
+        raise
     except LabError:
         return False
 
 
 def _is_fresh(folder: Path) -> bool:
     """Return whether a folder holds nothing, or only what a kill leaves of a lab in the making."""
-    return folder.is_dir() and all(
-        path.suffix == TEMPORARY or (path.name == "sweeps" and not any(path.iterdir())) for path in folder.iterdir()
-    )
+    if not folder.is_dir():
+        return False
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    return all(is_temporary(name, "lab.json") or (name == "sweeps" and not names_in(folder / name)) for name in names)

@@ -7,49 +7,72 @@ written last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
-from batchlab.errors import LabError
-from batchlab.files import read_json, write_json
+from batchlab.errors import LabError, LabLostError, UnreadableError
+from batchlab.files import is_folder, is_there, names_in, read_bounded, read_json, write_json
+from batchlab.folders import move
 from batchlab.store import parquet
 from batchlab.store.checkpoint import read_checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.pack_name import pack_name
 from batchlab.store.seal import is_sealed, read_sealed, seal_of, write_sealed
-from batchlab.store.study_folder import OUTCOME, StudyFolder
+from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
+
+
+@contextmanager
+def _left_to_verify() -> Iterator[None]:
+    """Leave what is damaged to `batchlab verify`; what the system refuses to read or write ends the step."""
+    try:
+        yield
+    except (UnreadableError, LabLostError):
+        raise
+    except LabError:
+        return
 
 
 def m002_points_are_a_sequence(folder: Path) -> None:
     """Format 2: a sampler has a version, and packs are named by their trials instead of by round and place."""
-    for path in folder.glob("sweeps/*/sweep.json"):
-        with suppress(LabError):  # what cannot be read is left to `batchlab verify`
+    for sweep in _sweeps(folder):
+        path = sweep / "sweep.json"
+        with _left_to_verify():
             data = read_json(path)
             if data != (upgraded := upgraded_sweep(data)):
                 write_json(path, upgraded)
-    for path in folder.glob("sweeps/*/*/checkpoints/*.npz"):
-        with suppress(LabError):
-            path.rename(path.with_name(f"{pack_name(trials_of_checkpoint(path))}.npz"))
+        for study in study_places(sweep):
+            for checkpoint in StudyFolder(study).packs("checkpoints"):
+                with _left_to_verify():
+                    name = pack_name(trials_of_checkpoint(checkpoint))
+                    move(checkpoint, checkpoint.with_name(f"{name}.npz"))
 
 
 def m003_files_are_sealed(folder: Path) -> None:
     """Format 3: every file carries a seal, or has one in its study.json. What is not sound gets none."""
-    for path in (*folder.glob("sweeps/*/sweep.json"), *folder.glob("sweeps/*/import.json")):
-        with suppress(LabError):
+    for path in (sweep / name for sweep in _sweeps(folder) for name in ("sweep.json", "import.json")):
+        if not is_there(path):
+            continue
+        with _left_to_verify():
             if not is_sealed(path):
                 write_sealed(path, read_sealed(path, is_sealed=False))
             spec = Sweep.parse(read_sealed(path), str(path)) if path.name == "sweep.json" else None
-            for record in (*path.parent.glob("*/study.json"), *path.parent.glob("*/*/study.json")):
-                _seal_study(record.parent, None if spec is None else fixed_digest(spec))
+            places = (path.parent, path.parent / "growing", path.parent / "replaced")
+            for study in (study for place in places for study in study_places(place)):
+                if is_there(study / "study.json"):
+                    _seal_study(study, None if spec is None else fixed_digest(spec))
+
+
+def _sweeps(folder: Path) -> list[Path]:
+    return [folder / "sweeps" / name for name in names_in(folder / "sweeps") if is_folder(folder / "sweeps" / name)]
 
 
 def _seal_study(folder: Path, sweep: str | None) -> None:
     """Seal the files of a study; one whose files do not belong together is left as it is, and is reported then."""
     study = StudyFolder(folder, is_sealed=False)
-    with suppress(LabError):
+    with _left_to_verify():
         if is_sealed(folder / "study.json"):
             return
         record, files = study.record(), {}
@@ -57,15 +80,20 @@ def _seal_study(folder: Path, sweep: str | None) -> None:
         _seal_packs(study.confirming, record.fingerprint)
         if record.state == "finished":
             study.result()
-            files = {path.name: seal_of(path.read_bytes()) for name in OUTCOME if (path := folder / name).is_file()}
+            files = {
+                name: seal_of(read_bounded(folder / name, parquet.MOST_BYTES))
+                for name in OUTCOME
+                if is_there(folder / name)
+            }
         study.save_record(record.model_copy(update={"sweep": sweep, "files": files or None}))
 
 
 def _seal_packs(study: StudyFolder, fingerprint: str) -> None:
-    for path in (*study.folder.glob("parts/*.parquet"), *study.folder.glob("aside.parquet")):
+    aside = study.folder / "aside.parquet"
+    for path in (*study.packs("parts"), *([aside] if is_there(aside) else [])):
         rows, record = parquet.read_whole(path)
         parquet.write_measurements(path, rows, {**record, "study": fingerprint})
-    for path in (*study.folder.glob("checkpoints/*.npz"), *study.folder.glob("states/*.npz")):
+    for path in (*study.packs("checkpoints"), *study.packs("states")):
         write_checkpoint(path, read_checkpoint(path) or {}, fingerprint)
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.errors import VERIFY, DamagedError, LabError
-from batchlab.files import read_bounded, write_file
+from batchlab.files import check_regular, is_there, read_bounded, unreadable, write_file
 from batchlab.store.columns import to_arrow, to_numpy
 from batchlab.store.seal import FileSeal, MismatchError, changed, damaged, digest, read_file, seal_of
 
@@ -108,12 +108,13 @@ def is_sealed(path: Path) -> bool:
 
 def count_rows(path: Path) -> int:
     """Return the number of rows, from the end of the file alone."""
+    check_regular(path)
     with _named_when_damaged(path):
         return int(pq.ParquetFile(path).metadata.num_rows)
 
 
 def _content(path: Path) -> bytes:
-    if not path.exists():
+    if not is_there(path):
         raise DamagedError(f"{path} is missing. {VERIFY}")
     return read_bounded(path, MOST_BYTES)
 
@@ -158,8 +159,13 @@ def _named_when_damaged(path: Path) -> Iterator[None]:
         yield
     except LabError:
         raise
-    except PermissionError as error:
-        raise LabError(f"Could not read {path}: {error.strerror}.") from None
-    except (pa.ArrowException, OSError, ValueError, TypeError, MemoryError, OverflowError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise damaged(path, reason.rstrip(".")) from None
+    except OSError as error:
+        if error.errno is not None:  # the system's, not the reader's
+            raise unreadable(path, error) from None
+        raise damaged(path, _told(error)) from None
+    except (pa.ArrowException, ValueError, TypeError, MemoryError, OverflowError) as error:
+        raise damaged(path, _told(error)) from None
+
+
+def _told(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")

@@ -2,30 +2,102 @@
 
 from __future__ import annotations
 
+import json
+import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import fs
 
-_MEASUREMENTS = """
-create view measurements as
-select parse_path(filename)[-3] as sweep, parse_path(filename)[-2]::bigint as batch_size, * exclude (filename)
-from read_parquet('{folder}/sweeps/*/*/measurements.parquet', union_by_name = true, filename = true)
-"""
-_TRIALS = """
-create view trials as
-select parse_path(filename)[-3] as sweep, parse_path(filename)[-2]::bigint as batch_size, * exclude (filename)
-from read_json('{folder}/sweeps/*/*/trials.json', union_by_name = true, filename = true)
-"""
+from batchlab.core.trial import Trial
+from batchlab.errors import LabError
+from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.study_folder import trials_json
+
+CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",  # no file is read or written, nothing is attached or fetched
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "temp_directory": "",  # what does not fit into the memory goes nowhere
+    "python_enable_replacements": "false",  # a name in a query is never a variable of the caller
+}
+_MEASUREMENTS = {"sweep": pa.string(), "batch_size": pa.int64(), "trial_id": pa.int64(), "step": pa.int64()}
+_TRIALS = {"sweep": pa.string(), "batch_size": pa.int64(), "trial_id": pa.int64(), "status": pa.string()}
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """A finished study whose files are as they were written."""
+
+    sweep: str
+    batch_size: int
+    table: str
+    """The path of its measurements."""
+
+    trials: list[Trial]
 
 
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB connection with the views `measurements` and `trials` over the finished studies of a lab.
 
     Both carry the columns `sweep` and `batch_size`; metrics are columns named `split/metric`, in double quotes.
-    Nothing in the lab can be changed through it.
+    Every file is checked against its seal first; DamagedError names one that is not as it was written. Nothing can be
+    written through the connection, in the lab or elsewhere, and nothing else can be read.
     """
-    connection = duckdb.connect()
-    place = str(folder).replace("'", "''")
-    for view in (_MEASUREMENTS, _TRIALS):
-        connection.execute(view.format(folder=place))
+    lab = Lab.open(folder)
+    sizes = [(sweep, size) for sweep in lab.sweeps() for size in sweep.batch_sizes]
+    studies = [study for sweep, size in sizes if (study := _finished(lab, sweep, size)) is not None]
+    connection = duckdb.connect(config=dict(CLOSED))
+    connection.register("measurements", _measurements(studies))
+    connection.register("trials", _trials(studies))
+    connection.execute("set lock_configuration = true")
     return connection
+
+
+def _finished(lab: Lab, sweep: StoredSweep, batch_size: int) -> _Finished | None:
+    """Return a study where it has finished; looked at again where a writer has changed it meanwhile."""
+    home = lab.study_folder(sweep.name, batch_size)
+    folder, version = home.readable, home.readable.version
+    try:
+        if not lab.is_finished(sweep.name, batch_size):
+            return None
+        record = folder.record()
+        check_belongs(folder, record, sweep, batch_size)
+        folder.check_bytes("measurements.parquet", record)
+        table = os.path.abspath(home.folder / "measurements.parquet")
+        return _Finished(sweep.name, batch_size, table, folder.trials(record))
+    except LabError:
+        if home.readable.version == version:
+            raise
+        return _finished(lab, sweep, batch_size)
+
+
+def _measurements(studies: list[_Finished]) -> ds.Dataset:
+    """Return the tables of all studies as one that is read when it is asked for."""
+    schemas = [pq.read_schema(study.table).remove_metadata() for study in studies]
+    places = [(ds.field("sweep") == each.sweep) & (ds.field("batch_size") == each.batch_size) for each in studies]
+    return ds.FileSystemDataset.from_paths(
+        [study.table for study in studies],
+        schema=pa.unify_schemas([pa.schema(_MEASUREMENTS), *schemas], promote_options="permissive"),
+        format=ds.ParquetFileFormat(),
+        filesystem=fs.LocalFileSystem(),
+        partitions=places,
+    )
+
+
+def _trials(studies: list[_Finished]) -> pa.Table:
+    rows: list[dict[str, Any]] = [
+        {"sweep": study.sweep, "batch_size": study.batch_size, **trial}
+        for study in studies
+        for trial in json.loads(trials_json(study.trials))
+    ]
+    names = dict.fromkeys([*_TRIALS, *(name for row in rows for name in row)])
+    return pa.table({name: pa.array([row.get(name) for row in rows], _TRIALS.get(name)) for name in names})

@@ -26,9 +26,9 @@ one answers. Then two renames exchange them: the old one goes to `replaced/BATCH
 from __future__ import annotations
 
 import contextlib
-import shutil
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,10 +37,24 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
 from batchlab.errors import VERIFY, DamagedError, SpecError
-from batchlab.files import TEMPORARY, make_folder, parse_json, read_bounded, sync_path, whole_path, write_file
+from batchlab.files import (
+    is_folder,
+    is_temporary,
+    is_there,
+    make_folder,
+    names_in,
+    parse_json,
+    read_bounded,
+    sync_path,
+    write_file,
+)
+from batchlab.folders import move, move_rest, remove_file, remove_files, remove_if_empty
+from batchlab.held import refuse_links
 from batchlab.store import parquet
+from batchlab.store.checkpoint import MOST_BYTES as MOST_CHECKPOINT_BYTES
 from batchlab.store.checkpoint import trials_of_checkpoint
 from batchlab.store.consistency import check_files
+from batchlab.store.pack_name import PATTERN, names_pack
 from batchlab.store.seal import (
     FileSeal,
     MismatchError,
@@ -61,6 +75,24 @@ MOST_BYTES = 1 << 30
 """Of trials.json or confirmed.json."""
 
 _TRIALS = TypeAdapter(list[Trial])
+_PACK = rf"{PATTERN}\.(?:parquet|npz)"
+_OWN_FILES = "|".join(re.escape(name) for name in ("study.json", *OUTCOME))
+_BATCH_SIZE = re.compile(r"[1-9][0-9]{0,17}")
+
+
+def folder_batch_size(name: str) -> int | None:
+    """Return the batch size whose study a folder of this name holds; None for every other name.
+
+    >>> folder_batch_size("64"), folder_batch_size("064"), folder_batch_size("+64"), folder_batch_size("growing")
+    (64, None, None, None)
+    """
+    return int(name) if _BATCH_SIZE.fullmatch(name) else None
+
+
+def study_places(folder: Path) -> list[Path]:
+    """Return what goes by the name of a study in the folder of a sweep, smallest batch size first."""
+    sizes = {size: name for name in names_in(folder) if (size := folder_batch_size(name)) is not None}
+    return [folder / sizes[size] for size in sorted(sizes)]
 
 
 class StudyFolder:
@@ -75,12 +107,12 @@ class StudyFolder:
     @property
     def has_record(self) -> bool:
         """Whether study.json is there."""
-        return (self.folder / "study.json").exists()
+        return is_there(self.folder / "study.json")
 
     def has_begun(self) -> bool:
         """Return whether study.json is there; DamagedError where it is gone and files that need it are left."""
         for name in OUTCOME if not self.has_record else ():
-            if (self.folder / name).exists():
+            if is_there(self.folder / name):
                 raise DamagedError(f"{self.folder / 'study.json'} is missing beside {name}. {VERIFY}")
         return self.has_record
 
@@ -106,11 +138,18 @@ class StudyFolder:
     def save_part(self, name: str, measurements: Measurements, record: dict[str, Any], study: str) -> None:
         """Keep a finished pack of the study with this fingerprint; its checkpoint is no longer needed."""
         parquet.write_measurements(self.part_path(name), measurements, {"study": study, **record})
-        self.checkpoint_path(name).unlink(missing_ok=True)
+        remove_file(self.checkpoint_path(name))
 
     def parts(self, study: str) -> dict[str, tuple[Measurements, dict[str, Any]]]:
         """Return the finished packs by name: their measurements and records. Each must be of the study named."""
-        return {path.stem: self.part(path, study) for path in sorted((self.folder / "parts").glob("*.parquet"))}
+        return {path.stem: self.part(path, study) for path in self.packs("parts")}
+
+    def packs(self, kind: Literal["parts", "checkpoints", "states"]) -> list[Path]:
+        """Return the files of packs of one kind; LabError where their folder is a link."""
+        folder = self.folder / kind
+        refuse_links(self.folder, folder)
+        suffix = ".parquet" if kind == "parts" else ".npz"
+        return [folder / name for name in names_in(folder) if re.fullmatch(_PACK, name) and name.endswith(suffix)]
 
     def part(self, path: Path, study: str | None) -> tuple[Measurements, dict[str, Any]]:
         """Return one finished pack; of whatever study where `study` is None."""
@@ -136,20 +175,23 @@ class StudyFolder:
 
     def states(self) -> list[tuple[int, ...]]:
         """Return the trials of each pack whose last state is kept."""
-        return [trials_of_checkpoint(path) for path in sorted((self.folder / "states").glob("*.npz"))]
+        states = {path: trials_of_checkpoint(path) for path in self.packs("states")}
+        for path, trial_ids in states.items():
+            if not names_pack(path.stem, trial_ids):
+                raise damaged(path, "it is of other trials than its name says")
+        return list(states.values())
 
     def resume_state(self, name: str) -> None:
         """Let a pack go on from its last state, unless it has gone on already."""
-        if not self.checkpoint_path(name).exists():
-            with whole_path(self.checkpoint_path(name)) as temporary:
-                shutil.copyfile(self.state_path(name), temporary)
+        if not is_there(self.checkpoint_path(name)):
+            write_file(self.checkpoint_path(name), read_bounded(self.state_path(name), MOST_CHECKPOINT_BYTES))
 
     def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
         """Return the trials that were trained and do not count, where there are any."""
         path, record = self.folder / "aside.parquet", self.record()
         if self.is_sealed and "aside.parquet" not in (record.files or {}):
             return None
-        if not self.is_sealed and not path.exists():
+        if not self.is_sealed and not is_there(path):
             return None
         parquet.read_measurements(path, seal=self._seal("aside.parquet", record))
         return self.part(path, record.fingerprint)
@@ -185,28 +227,41 @@ class StudyFolder:
     def _confirmed_seals(self, record: StudyRecord) -> dict[str, FileSeal]:
         """Return the seals of a confirmation that stays while its search is run again."""
         files = record.files or {}
-        return {name: files[name] for name in CONFIRMED if name in files and (self.folder / name).exists()}
+        return {name: files[name] for name in CONFIRMED if name in files and is_there(self.folder / name)}
 
     def tidy(self) -> None:
         """Remove what only a running study needs, also after a kill between two steps of `finish`."""
         for name in ("parts", "checkpoints"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-        for leftover in self.folder.glob(f"*{TEMPORARY}"):
-            with contextlib.suppress(FileNotFoundError):
-                leftover.unlink()
+            remove_files(self.folder / name, _is_of_packs)
+        for name in names_in(self.folder):
+            if is_temporary(name, _OWN_FILES):
+                remove_file(self.folder / name)
 
     def forget_outcome(self) -> None:
         """Remove what a search and its confirmation left, once the parts hold it again."""
         for name in OUTCOME:
-            (self.folder / name).unlink(missing_ok=True)
+            remove_file(self.folder / name)
+
+    def clear(self) -> None:
+        """Remove all that batchlab wrote here, the record first; what the user put here stays, and then the folder."""
+        remove_file(self.folder / "study.json")
+        self.forget_outcome()
+        self.tidy()
+        remove_files(self.folder / "states", _is_of_packs)
+        if is_folder(self.folder / "confirming"):
+            self.confirming.clear()
+        remove_if_empty(self.folder)
 
     @property
     def confirming(self) -> StudyFolder:
         """The folder in which replicates are kept while they train, by the same names as trials."""
-        return self._beside(self.folder / "confirming")
+        return self._near("confirming")
 
-    def _beside(self, folder: Path) -> StudyFolder:
-        return StudyFolder(folder, is_sealed=self.is_sealed)
+    def _near(self, *names: str, of: Path | None = None) -> StudyFolder:
+        """Return a folder of the same form in this one, or in another; LabError where a link leads there."""
+        root = of or self.folder
+        refuse_links(root, root.joinpath(*names))
+        return StudyFolder(root.joinpath(*names), is_sealed=self.is_sealed)
 
     def make_room(self) -> None:
         """Make the folders that packs in training need."""
@@ -229,13 +284,14 @@ class StudyFolder:
 
     def end_confirming(self) -> None:
         """Remove what only a study that is being confirmed needs."""
-        shutil.rmtree(self.folder / "confirming", ignore_errors=True)
+        if is_folder(self.folder / "confirming"):
+            self.confirming.clear()
 
     def confirmation(self, record: StudyRecord | None = None) -> Confirmation | None:
         """Return what became of the replicates, once they have trained; `record` is study.json's, read where None."""
         path, record = self.folder / "confirmed.json", record or self.record()
-        is_there = "confirmed.json" in (record.files or {}) if self.is_sealed else path.exists()
-        if not is_there:
+        is_told = "confirmed.json" in (record.files or {}) if self.is_sealed else is_there(path)
+        if not is_told:
             return None
         data = parse_json(self._read(path.name, record), path)
         if isinstance(data, dict):
@@ -261,7 +317,7 @@ class StudyFolder:
     def _read(self, name: str, record: StudyRecord) -> bytes:
         """Return the bytes of a file that is as its seal says."""
         path, seal = self.folder / name, self._seal(name, record)
-        if not path.exists():
+        if not is_there(path):
             raise DamagedError(f"{path} is missing. {VERIFY}")
         if seal is None:
             return read_bounded(path, MOST_BYTES)
@@ -274,34 +330,34 @@ class StudyFolder:
     @property
     def growing(self) -> StudyFolder:
         """Where this study is filled anew, when it grows."""
-        return self._beside(self.folder.parent / "growing" / self.folder.name)
+        return self._near("growing", self.folder.name, of=self.folder.parent)
 
     @property
     def replaced(self) -> StudyFolder:
         """Where this study goes for a moment, when a grown one takes its place."""
-        return self._beside(self.folder.parent / "replaced" / self.folder.name)
+        return self._near("replaced", self.folder.name, of=self.folder.parent)
 
     def exchange(self) -> None:
         """Let the grown study take the place of this one; `settle` ends what a kill leaves of it."""
         make_folder(self.replaced.folder.parent)
-        self.folder.rename(self.replaced.folder)
+        move(self.folder, self.replaced.folder)
         self.settle()
 
     def settle(self) -> None:
         """End an exchange that was begun: this study is the grown one, and the old one is gone."""
-        if self.growing.folder.exists() and self.replaced.folder.exists() and not self.folder.exists():
-            self.growing.folder.rename(self.folder)
+        if is_folder(self.growing.folder) and is_folder(self.replaced.folder) and not is_there(self.folder):
+            move(self.growing.folder, self.folder)
             sync_path(self.folder.parent)
-        if self.folder.exists():
-            shutil.rmtree(self.replaced.folder, ignore_errors=True)
+        if is_folder(self.folder) and is_folder(self.replaced.folder):
+            self.replaced.clear()
+            move_rest(self.replaced.folder, self.folder)
         for empty in (self.growing.folder.parent, self.replaced.folder.parent):
-            with contextlib.suppress(OSError):  # not there, or another batch size needs it
-                empty.rmdir()
+            remove_if_empty(empty)
 
     @property
     def readable(self) -> StudyFolder:
         """This study, or while two renames exchange it for a grown one, the old one."""
-        return self.replaced if not self.folder.exists() and self.replaced.folder.exists() else self
+        return self.replaced if not is_there(self.folder) and is_folder(self.replaced.folder) else self
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -329,13 +385,22 @@ class StudyFolder:
         else:
             parquet.read_measurements(path, seal=seal)
 
+    def check_bytes(self, name: str, record: StudyRecord) -> None:
+        """Raise DamagedError where a file is not as its seal says; what is in one that is so is not looked at."""
+        seal = self._seal(name, record)
+        if seal is not None:
+            with contextlib.suppress(MismatchError):
+                read_file(self.folder / name, seal)
+                return
+        self.check_file(name, record)
+
     def check_measurements(self, num_measurements: int, seal: FileSeal | None) -> None:
         """Raise DamagedError where the stored table has another size, or without a seal another number of rows."""
         path = self.folder / "measurements.parquet"
-        if not path.exists():
+        if not is_there(path):
             raise DamagedError(f"{path} is missing. {VERIFY}")
         if seal is not None:
-            size = path.stat().st_size
+            size = path.lstat().st_size
             if size != seal.size:
                 raise damaged(path, f"it has {size:,} bytes, not the {seal.size:,} that were written")
         elif (num_rows := parquet.count_rows(path)) != num_measurements:
@@ -351,6 +416,11 @@ class StudyFolder:
         measurements = parquet.read_measurements(path, metrics, self._seal(path.name, record))
         check_files(self.folder, record, trials, measurements, confirmation)
         return record.result(trials, measurements, confirmation)
+
+
+def _is_of_packs(name: str) -> bool:
+    """Return whether a file is a pack's, or what a kill left of one."""
+    return re.fullmatch(_PACK, name) is not None or is_temporary(name, _PACK)
 
 
 def trials_json(trials: list[Trial]) -> bytes:

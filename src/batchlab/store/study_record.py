@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
-from pydantic import Strict, model_validator
+from pydantic import Field, Strict, model_validator
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
@@ -40,7 +40,7 @@ class StudyRecord(Value):
     points: Items[dict[str, float]] = ()
     """The points of the search space, drawn up front; trial i trains point i."""
 
-    pack_size: int | None = None
+    pack_size: Annotated[int, Field(ge=1)] | None = None
     """Trials trained together, once it is chosen."""
 
     trainer: str | None = None

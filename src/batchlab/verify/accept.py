@@ -13,7 +13,14 @@ from batchlab.store.consistency import check_files
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.seal import KEY, seal_of
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import MOST_BYTES, OUTCOME, StudyFolder, parse_trials
+from batchlab.store.study_folder import (
+    MOST_BYTES,
+    OUTCOME,
+    StudyFolder,
+    folder_batch_size,
+    parse_trials,
+    study_places,
+)
 from batchlab.store.study_record import StudyRecord
 
 
@@ -27,6 +34,8 @@ def accept_edit(lab: Lab, path: Path) -> None:
         raise InputError(f"Lab {lab.folder} has no seals yet: `batchlab verify --repair` brings it up to date.")
     try:
         with lab.locked():
+            if parts[:1] != ("sweeps",):
+                raise InputError(f"{path} is no file of a sweep: there is nothing to accept.")
             if len(parts) == 3 and parts[2] in ("sweep.json", "import.json"):
                 _accept_spec(lab, parts[1], lab.folder.joinpath(*parts))
             elif len(parts) == 4 and parts[3] in ("study.json", *OUTCOME):
@@ -53,20 +62,23 @@ def _check_studies(lab: Lab, name: str, sweep: StoredSweep) -> None:
     """Raise LabError where a stored study is not of the sweep as it was edited."""
     if sweep.name != name:
         raise InputError(f"The sweep is called {sweep.name}, its folder {name}. Give both one name.")
-    for folder in (lab.folder / "sweeps" / name).iterdir():
-        study = lab.study_folder(name, int(folder.name)) if folder.name.isdecimal() else None
-        if study is not None and study.has_record:
-            check_belongs(study, study.record(), sweep, int(folder.name))
+    for path in study_places(lab.folder / "sweeps" / name):
+        study = lab.study_folder(name, int(path.name))
+        if study.has_record:
+            check_belongs(study, study.record(), sweep, int(path.name))
 
 
 def _accept_file(lab: Lab, name: str, path: Path) -> None:
-    folder = lab.study_folder(name, int(path.parent.name))
+    batch_size = folder_batch_size(path.parent.name)
+    if batch_size is None:
+        raise InputError(f"{path.parent} is no folder of a study: there is nothing to accept.")
+    folder = lab.study_folder(name, batch_size)
     if path.name == "study.json":
         record = StudyRecord.parse(_unsealed(path), str(path))
     else:
         record = folder.record()
         record = record.with_files({path.name: seal_of(read_bounded(path, parquet.MOST_BYTES))})
-    check_belongs(folder, record, lab.sweep(name), int(path.parent.name))
+    check_belongs(folder, record, lab.sweep(name), batch_size)
     if record.state == "finished":
         _check_together(folder, record)
     edited = tuple(sorted({*record.edited, path.name}))

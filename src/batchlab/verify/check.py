@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
-from batchlab.core.result import StudyResult
-from batchlab.errors import DamagedError, LabError
-from batchlab.files import TEMPORARY
+from batchlab.core.study import Study
+from batchlab.errors import DamagedError, LabError, UnreadableError
+from batchlab.files import TEMPORARY, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
-from batchlab.store.consistency import steps_to_goal
+from batchlab.store.consistency import check_outcome
 from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.pack_check import check_checkpoint, check_part
 from batchlab.store.rejected import FILE as REJECTED
 from batchlab.store.rejected import read_rejected
 from batchlab.store.seal import damaged
+from batchlab.store.set_aside import SET_ASIDE
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_folder import OUTCOME, StudyFolder
+from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 from batchlab.verify.findings import Finding, Verification
 
@@ -30,10 +34,12 @@ AGAIN = "`batchlab verify --repair` sets it aside, and `batchlab run` trains wha
 RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
+LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
+UNREADABLE = "it is left as it is until the system lets it be read"
 FOLDERS = ("parts", "checkpoints", "states", "confirming", "growing", "replaced")
+_PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
 LAB_FILES = ("lab.json", "lock", REJECTED)
 SWEEP_FILES = ("sweep.json", "import.json", "source.json", "best_so_far.arrow")
-SET_ASIDE = "set-aside"
 
 
 def verify_lab(folder: Path, *, deep: bool = False, report: Report = lambda share: None) -> Verification:
@@ -67,29 +73,31 @@ class _Look:
             read_rejected(self._lab.folder)
         except LabError as error:
             self._found(self._lab.folder / REJECTED, error, SMALLER)
-        for path in self._lab.folder.iterdir():
-            if path.name not in (*LAB_FILES, "sweeps", SET_ASIDE, "importing") and path.suffix != TEMPORARY:
-                self.verification.foreign.append(path)
+        for name in _all_names(self._lab.folder):
+            if name not in (*LAB_FILES, "sweeps", SET_ASIDE, "importing") and not name.endswith(TEMPORARY):
+                self.verification.foreign.append(self._lab.folder / name)
 
     def _sweep(self, name: str) -> None:
         folder, sweep = self._lab.folder / "sweeps" / name, None
         try:
             sweep = self._lab.sweep(name)
         except LabError as error:
-            path = folder / ("import.json" if (folder / "import.json").exists() else "sweep.json")
-            self._found(path, error, SPEC)
-        studies = [
-            folder / name for folder in (folder, folder / "growing", folder / "replaced") for name in _sizes(folder)
-        ]
-        for missing in (
-            sorted(set(sweep.batch_sizes) - set(map(int, _sizes(folder)))) if sweep and not sweep.spec else ()
-        ):
+            self._found(_spec_path(folder), error, SPEC)
+            if folder.is_symlink():
+                return
+        studies = [path for place in (folder, folder / "growing", folder / "replaced") for path in study_places(place)]
+        there = {_batch_size(path) for path in study_places(folder)}
+        for missing in sorted(set(sweep.batch_sizes) - there) if sweep and not sweep.spec else ():
             path = folder / str(missing)
             self._found(path, DamagedError(f"{path} is missing."), "import its archive again")
-        for path in studies:
+        for path in (*studies, folder / "growing", folder / "replaced"):
+            if path.is_symlink():
+                self._found(path, LabError(f"{path} is a link, which no lab holds."), LINK)
+        for path in (path for path in studies if not path.is_symlink()):
             self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), sweep)
         known = {path.name for path in studies} | {*SWEEP_FILES, *FOLDERS}
-        self.verification.foreign += [p for p in folder.iterdir() if p.name not in known and p.suffix != TEMPORARY]
+        names = (name for name in names_in(folder) if name not in known and not name.endswith(TEMPORARY))
+        self.verification.foreign += [folder / name for name in names]
 
     def _study(self, folder: StudyFolder, sweep: StoredSweep | None) -> None:
         self.verification.num_studies += 1
@@ -100,7 +108,10 @@ class _Look:
             self._count(folder.folder)
 
     def _found(self, path: Path, error: LabError, follows: str) -> None:
-        self.verification.findings.append(Finding(path, str(error), follows))
+        is_unreadable = isinstance(error, UnreadableError)
+        self.verification.findings.append(
+            Finding(path, str(error), UNREADABLE if is_unreadable else follows, is_unreadable)
+        )
 
     def _count(self, folder: Path) -> None:
         """Count the files below a folder as looked at; what is no file of a study is foreign."""
@@ -126,7 +137,7 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
         return
     try:
         if sweep is not None:
-            check_belongs(folder, record, sweep, _batch_size(folder))
+            check_belongs(folder, record, sweep, _batch_size(folder.folder))
         if deep:
             _check_points(path, record)
     except LabError as error:
@@ -138,7 +149,7 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
 
 def _outcome_problems(folder: StudyFolder, record: StudyRecord, deep: bool) -> Problems:
     """Yield what is wrong with the files of a finished study, then, where nothing is, with what they say together."""
-    names = record.files if folder.is_sealed else [n for n in OUTCOME if (folder.folder / n).exists()]
+    names = record.files if folder.is_sealed else [n for n in OUTCOME if is_there(folder.folder / n)]
     found = False
     for name in names or ():
         try:
@@ -151,7 +162,7 @@ def _outcome_problems(folder: StudyFolder, record: StudyRecord, deep: bool) -> P
     try:
         result = folder.result(record=record)
         if deep:
-            _check_outcome(folder.folder, record, result)
+            check_outcome(folder.folder, record, result)
             if result.confirmation is not None:
                 _check_replicates(folder, result.confirmation)
     except LabError as error:
@@ -166,43 +177,55 @@ def _named(folder: StudyFolder, error: LabError) -> Path:
 
 def _pack_problems(folder: StudyFolder, sweep: StoredSweep | None) -> Problems:
     """Yield the packs and checkpoints of a study in training that cannot be gone on from."""
-    study = _fingerprint(folder, sweep)
-    for place in (folder, folder.confirming):
-        for path in sorted((place.folder / "parts").glob("*.parquet")):
+    study = _study(folder, sweep)
+    for kind in _PACKS:
+        try:
+            places = (folder, folder.confirming) if is_there(folder.folder / "confirming") else (folder,)
+            paths = [(place, path) for place in places for path in place.packs(kind)]
+        except LabError as error:
+            yield _link(folder, kind), error
+            continue
+        for place, path in paths:
             try:
-                place.part(path, study)
-            except LabError as error:
-                yield path, error
-        for path in sorted([*place.folder.glob("checkpoints/*.npz"), *place.folder.glob("states/*.npz")]):
-            try:
-                read_checkpoint(path, study)
+                _check_pack(place, path, study)
             except LabError as error:
                 yield path, error
 
 
-def _fingerprint(folder: StudyFolder, sweep: StoredSweep | None) -> str | None:
-    """Return the fingerprint that the study at this place should have; None where nobody can tell."""
-    if sweep is not None and sweep.spec is not None and _batch_size(folder) in sweep.batch_sizes:
-        return sweep.spec.study(_batch_size(folder)).fingerprint
+def _check_pack(place: StudyFolder, path: Path, study: Study | None) -> None:
+    """Raise LabError where a pack is not as it was written, or not of its study."""
+    fingerprint = None if study is None else study.fingerprint
+    if path.suffix == ".parquet":
+        rows, record = place.part(path, fingerprint)
+        if study is not None:
+            check_part(path, rows, record, study)
+    else:
+        arrays = read_checkpoint(path, fingerprint)
+        if study is not None and arrays is not None:
+            check_checkpoint(path, arrays, study)
+
+
+def _link(folder: StudyFolder, kind: str) -> Path:
+    """Return the link that keeps the packs of one kind from being looked at."""
+    places = (folder.folder / "confirming", folder.folder / kind, folder.folder / "confirming" / kind)
+    return next((place for place in places if place.is_symlink()), folder.folder)
+
+
+def _study(folder: StudyFolder, sweep: StoredSweep | None) -> Study | None:
+    """Return the study that should be at this place; None where nobody can tell."""
+    if sweep is not None and sweep.spec is not None and _batch_size(folder.folder) in sweep.batch_sizes:
+        return sweep.spec.study(_batch_size(folder.folder))
     return None
 
 
-def _batch_size(folder: StudyFolder) -> int:
-    return int(folder.folder.name)
+def _batch_size(folder: Path) -> int:
+    return int(folder.name)
 
 
 def _check_points(path: Path, record: StudyRecord) -> None:
     """Raise DamagedError where the points are not those that the sampler draws."""
     if record.study is not None and record.points != tuple(draw_points(record.study)):
         raise damaged(path, "its points are not those that its sampler draws")
-
-
-def _check_outcome(folder: Path, record: StudyRecord, result: StudyResult) -> None:
-    """Raise DamagedError where the steps to the goal, computed again, are not those of the record."""
-    if record.study is None:
-        return
-    if (steps := steps_to_goal(result, record.study.goal)) != record.best_steps:
-        raise damaged(folder / "study.json", f"the goal was met after {steps} steps, not as it says")
 
 
 def _check_replicates(folder: StudyFolder, confirmation: Confirmation) -> None:
@@ -221,17 +244,27 @@ def follows(path: Path) -> str:
     return SMALLER if path.name == "aside.parquet" else AGAIN
 
 
-def _sizes(folder: Path) -> list[str]:
-    return sorted((p.name for p in folder.iterdir() if p.name.isdecimal()), key=int) if folder.is_dir() else []
+def _spec_path(folder: Path) -> Path:
+    """Return the file that tells of a sweep; its folder where that is a link."""
+    if folder.is_symlink():
+        return folder
+    return folder / ("import.json" if is_there(folder / "import.json") else "sweep.json")
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()):
+    for path in (folder / name for name in _all_names(folder)):
         if path.is_dir() and not path.is_symlink():
             if path.name != SET_ASIDE:
                 yield from _files(path)
         else:
             yield path
+
+
+def _all_names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise unreadable(folder, error) from error
 
 
 def _size(path: Path) -> int:

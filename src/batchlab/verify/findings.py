@@ -20,6 +20,9 @@ class Finding:
     follows: str
     """What it means for the lab."""
 
+    is_unreadable: bool = False
+    """Whether the system refused to read it: it may be sound."""
+
 
 @dataclass
 class Verification:

@@ -7,22 +7,21 @@ written again from the files beside it is; of the rest the study forgets that it
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
-from batchlab.errors import BatchlabError, LabError
-from batchlab.files import make_folder, storage_error, write_file, write_json
+from batchlab.errors import BatchlabError, LabError, UnreadableError
+from batchlab.files import is_folder, names_in, read_bounded, write_file, write_json
 from batchlab.published.goals import paper_goal
 from batchlab.store import parquet
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, migrate
 from batchlab.store.seal import FileSeal, is_sealed, seal_of
+from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, parse_trials, trials_json
+from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, parse_trials, study_places, trials_json
 from batchlab.store.study_record import StudyRecord
-from batchlab.verify.check import SET_ASIDE, Report, study_problems, verify_lab
+from batchlab.verify.check import Report, study_problems, verify_lab
 from batchlab.verify.findings import Finding, Verification
 
 
@@ -33,9 +32,12 @@ def repair_lab(
     with hold_lock(folder / "lock"):
         repair = _Repair(folder)
         repair.format()
-        for finding in verify_lab(folder, deep=deep, report=lambda share: report(share / 2)).findings:
+        findings = verify_lab(folder, deep=deep, report=lambda share: report(share / 2)).findings
+        for finding in findings:
+            if finding.is_unreadable:
+                raise UnreadableError(f"{finding.problem} Nothing is set aside before all of the lab can be read.")
+        for finding in findings:
             repair.mend(finding)
-        repair.close()
         return repair.done, verify_lab(folder, deep=deep, report=lambda share: report(0.5 + share / 2))
 
 
@@ -44,8 +46,7 @@ class _Repair:
 
     def __init__(self, folder: Path) -> None:
         self._lab, self.done = Lab(folder), list[str]()
-        self._aside = _free_folder(folder / SET_ASIDE)
-        self._why: list[dict[str, str]] = []
+        self._aside = SetAside(folder)
         self._mended: set[Path] = set()
 
     def format(self) -> None:
@@ -54,7 +55,7 @@ class _Repair:
         try:
             version = self._lab.check_format()
         except LabError as error:
-            if "newer" in str(error):
+            if "newer" in str(error) or isinstance(error, UnreadableError):
                 raise
             self.set_aside(path, str(error))
             version = FORMAT if _has_seals(self._lab.folder) else 1
@@ -68,7 +69,7 @@ class _Repair:
     def mend(self, finding: Finding) -> None:
         """Do what can be done about one finding."""
         parts = finding.path.relative_to(self._lab.folder).parts
-        if len(parts) < 3 or parts[0] != "sweeps":
+        if len(parts) < 3 or parts[0] != "sweeps" or _is_link_to_folder(finding.path):
             self.set_aside(finding.path, finding.problem)
         elif parts[2] in ("sweep.json", "import.json"):
             self._mend_spec(parts[1], finding)
@@ -90,8 +91,7 @@ class _Repair:
             self.done.append(f"{finding.path}: written again from its studies; where they came from is lost")
 
     def _studies(self, name: str) -> list[StudyFolder]:
-        folders = (self._lab.folder / "sweeps" / name).iterdir()
-        return [StudyFolder(folder) for folder in sorted(folders) if folder.name.isdecimal()]
+        return [StudyFolder(path) for path in study_places(self._lab.folder / "sweeps" / name) if is_folder(path)]
 
     def _mend_study(self, name: str, path: Path) -> None:
         """Mend all that is wrong with one study, once."""
@@ -104,9 +104,13 @@ class _Repair:
             self._mend_stranger(path, problems[path])
             return
         for found, problem in problems.items():
-            if found.parent.name in ("parts", "checkpoints", "states"):
+            if found.parent.name in ("parts", "checkpoints", "states") or _is_link_to_folder(found):
                 self.set_aside(found, problem)
-        bad = {found.name: problem for found, problem in problems.items() if found.parent == path}
+        bad = {
+            found.name: problem
+            for found, problem in problems.items()
+            if found.parent == path and found.name in ("study.json", *OUTCOME)
+        }
         if "study.json" in bad:
             self._restore_record(folder, sweep, bad)
         elif bad:
@@ -177,21 +181,8 @@ class _Repair:
 
     def set_aside(self, path: Path, problem: str) -> None:
         """Move a file, or a folder, out of the way; what is not there is left so."""
-        if not (path.exists() or path.is_symlink()):
-            return
-        place = self._aside / path.relative_to(self._lab.folder)
-        make_folder(place.parent)
-        try:
-            path.rename(place)
-        except OSError as error:
-            raise storage_error(place, error) from error
-        self._why.append({"path": str(path.relative_to(self._lab.folder)), "problem": problem})
-        self.done.append(f"{path}: set aside in {self._aside}")
-
-    def close(self) -> None:
-        """Write beside what was set aside why it was."""
-        if self._why:
-            write_json(self._aside / "why.json", self._why)
+        if self._aside.take(path, problem):
+            self.done.append(f"{path}: set aside in {self._aside.folder}")
 
 
 def restored_record(folder: StudyFolder) -> StudyRecord:
@@ -204,7 +195,7 @@ def restored_record(folder: StudyFolder) -> StudyRecord:
     if not isinstance(notes, dict) or "record" not in notes:
         raise LabError(f"{table} carries no record of its study.")
     record = StudyRecord.parse(notes["record"], str(table))
-    seals = {table.name: seal_of(table.read_bytes())}
+    seals = {table.name: seal_of(read_bounded(table, parquet.MOST_BYTES))}
     text = trials_json(parse_trials(str(notes["trials"]).encode(), table))
     write_file(folder.folder / "trials.json", text)
     seals["trials.json"] = seal_of(text)
@@ -229,7 +220,7 @@ def _sound_seal(
         check(notes)
     except (BatchlabError, KeyError, TypeError):
         return {}
-    return {name: seal_of(path.read_bytes())}
+    return {name: seal_of(read_bounded(path, parquet.MOST_BYTES))}
 
 
 def _confirmation_text(notes: dict[str, str]) -> bytes:
@@ -249,6 +240,11 @@ def _restore_text(folder: StudyFolder, record: StudyRecord, name: str, table: st
     return True
 
 
+def _is_link_to_folder(path: Path) -> bool:
+    """Return whether a link takes the place of a folder of a lab."""
+    return path.is_symlink() and path.suffix not in (".json", ".parquet", ".npz")
+
+
 def _record(folder: StudyFolder) -> StudyRecord | None:
     try:
         return folder.record() if folder.has_record else None
@@ -257,17 +253,13 @@ def _record(folder: StudyFolder) -> StudyRecord | None:
 
 
 def _has_seals(folder: Path) -> bool:
-    for path in (*folder.glob("sweeps/*/*.json"), *folder.glob("sweeps/*/*/study.json")):
+    sweeps = [folder / "sweeps" / name for name in names_in(folder / "sweeps")]
+    specs = [sweep / name for sweep in sweeps for name in ("sweep.json", "import.json")]
+    records = [study / "study.json" for sweep in sweeps for study in study_places(sweep)]
+    for path in (*specs, *records):
         try:
             if is_sealed(path):
                 return True
         except LabError:
             continue
     return False
-
-
-def _free_folder(folder: Path) -> Path:
-    """Return a folder for what is set aside now: named by the time, and by a number where there is one already."""
-    now = datetime.now(UTC).strftime("%Y-%m-%d-%H%M%S")
-    names = (now if number == 1 else f"{now}-{number}" for number in count(1))
-    return next(folder / name for name in names if not (folder / name).exists())

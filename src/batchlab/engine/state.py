@@ -1,0 +1,22 @@
+"""Whether the arrays of a state are those of the program that is to go on from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+
+def check_state(state: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError where arrays have other names, types or shapes than a program's `own`, or are of other trials.
+
+    The table of trials that have diverged may have any number of rows.
+    """
+    if state.keys() != own.keys():
+        raise ValueError(f"its arrays are {', '.join(sorted(state))}, not {', '.join(sorted(own))}")
+    for name, array in own.items():
+        shape = (len(state[name]), 2) if name == "diverged" and state[name].ndim == 2 else array.shape
+        if (state[name].dtype, state[name].shape) != (array.dtype, shape):
+            raise ValueError(f"{name} is {state[name].dtype} {state[name].shape}, not {array.dtype} {shape}")
+    if not np.array_equal(state["trial_ids"], own["trial_ids"]):
+        raise ValueError("its trials are not those of the pack, in order")

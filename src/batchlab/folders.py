@@ -1,0 +1,80 @@
+"""Tidying a lab: only files that go by our own names are removed, what else lies there is its user's.
+
+No link is followed, and nothing is touched in a folder that this process holds no longer (`held`).
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from batchlab.errors import LabError
+from batchlab.files import is_folder, make_folder, mode_of, names_in, storage_error
+from batchlab.held import check_folder
+
+IsOwn = Callable[[str], bool]
+"""Tells by its name whether a file is ours."""
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, or a link, where there is one."""
+    check_folder(path.parent)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def remove_files(folder: Path, is_own: IsOwn) -> None:
+    """Remove the files of a folder that are ours, and then the folder where it is empty; a link to one is left."""
+    check_folder(folder.parent)
+    for name in names_in(folder):
+        if is_own(name) and not is_folder(folder / name):
+            with suppress(OSError):  # what is left does no harm, and goes the next time
+                (folder / name).unlink()
+    remove_if_empty(folder)
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove a folder that holds nothing."""
+    with suppress(OSError):  # it is not there, is a link, or holds something
+        folder.rmdir()
+
+
+def move(path: Path, place: Path) -> None:
+    """Give a file or a folder another place; StorageError where the system refuses, as where it is taken."""
+    for folder in (path.parent, place.parent):
+        check_folder(folder)
+    try:
+        path.rename(place)
+    except OSError as error:
+        raise storage_error(place, error) from error
+
+
+def move_rest(folder: Path, place: Path) -> None:
+    """Let what is left in a folder go to another one, unless something of its name is there; then remove the folder."""
+    taken = names_in(place)
+    for name in names_in(folder):
+        if name not in taken:
+            move(folder / name, place / name)
+    remove_if_empty(folder)
+
+
+def copy_files(source: Path, place: Path) -> None:
+    """Copy a folder with the regular files and folders in it; LabError names a link, a pipe or a device."""
+    make_folder(place)
+    for name in names_in(source):
+        path = source / name
+        if is_folder(path):
+            copy_files(path, place / name)
+            continue
+        if not stat.S_ISREG(mode_of(path) or 0):
+            kind = "a link" if path.is_symlink() else "no regular file"
+            raise LabError(f"{path} is {kind}, which no lab holds. Remove it, then try again.")
+        try:
+            shutil.copyfile(path, place / name, follow_symlinks=False)
+        except OSError as error:
+            raise storage_error(place / name, error) from error
