@@ -63,7 +63,7 @@ def _seal_study(folder: Path, sweep: str | None) -> None:
 
 def _seal_packs(study: StudyFolder, fingerprint: str) -> None:
     for path in (*study.folder.glob("parts/*.parquet"), *study.folder.glob("aside.parquet")):
-        rows, record = parquet.read_whole(path)
+        rows, record = parquet.read_whole(path, is_sealed=False)
         parquet.write_measurements(path, rows, {**record, "study": fingerprint})
     for path in (*study.folder.glob("checkpoints/*.npz"), *study.folder.glob("states/*.npz")):
         write_checkpoint(path, read_checkpoint(path) or {}, fingerprint)

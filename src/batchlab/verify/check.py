@@ -26,8 +26,10 @@ Problems = Iterator[tuple[Path, LabError]]
 AGAIN = "`batchlab verify --repair` sets it aside, and `batchlab run` trains what it held again"
 RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
+RENAMED = "`batchlab verify --repair` gives it its name again where that is free, else sets it aside"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
-FOLDERS = ("parts", "checkpoints", "states", "confirming", "growing", "replaced")
+PACKS = ("parts", "checkpoints", "states")
+FOLDERS = (*PACKS, "confirming", "growing", "replaced")
 LAB_FILES = ("lab.json", "lock", "rejected.json")
 SWEEP_FILES = ("sweep.json", "import.json", "best_so_far.arrow")
 SET_ASIDE = "set-aside"
@@ -76,7 +78,8 @@ class _Look:
             sweep = self._lab.sweep(name)
         except LabError as error:
             path = folder / ("import.json" if (folder / "import.json").exists() else "sweep.json")
-            self._found(path, error, SPEC)
+            is_renamed = str(error).startswith(f"{folder} holds sweep")
+            self._found(folder if is_renamed else path, error, RENAMED if is_renamed else SPEC)
         studies = [
             folder / name for folder in (folder, folder / "growing", folder / "replaced") for name in _sizes(folder)
         ]
@@ -86,17 +89,29 @@ class _Look:
             path = folder / str(missing)
             self._found(path, DamagedError(f"{path} is missing."), "import its archive again")
         for path in studies:
-            self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), sweep)
+            self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), name)
         known = {path.name for path in studies} | {*SWEEP_FILES, *FOLDERS}
         self.verification.foreign += [p for p in folder.iterdir() if p.name not in known and p.suffix != TEMPORARY]
 
-    def _study(self, folder: StudyFolder, sweep: StoredSweep | None) -> None:
-        self.verification.num_studies += 1
+    def _readable_sweep(self, name: str) -> StoredSweep | None:
         try:
-            for path, error in study_problems(folder, sweep, deep=self._deep):
-                self._found(path, error, follows(path))
-        finally:
-            self._count(folder.folder)
+            return self._lab.sweep(name)
+        except LabError:
+            return None
+
+    def _study(self, folder: StudyFolder, name: str) -> None:
+        self.verification.num_studies += 1
+        for path, error in self._problems(folder, name):
+            self._found(path, error, follows(path))
+        self._count(folder.folder)
+
+    def _problems(self, folder: StudyFolder, name: str) -> list[tuple[Path, LabError]]:
+        """Return what is wrong with a study; looked at once more where a writer has changed it meanwhile."""
+        version, sweep = folder.version, self._readable_sweep(name)
+        problems = list(study_problems(folder, sweep, deep=self._deep))
+        if problems and (folder.version != version or self._readable_sweep(name) != sweep):
+            return self._problems(folder, name)
+        return [(path, error) for path, error in problems if path.parent.name not in PACKS or path.exists()]
 
     def _found(self, path: Path, error: LabError, follows: str) -> None:
         self.verification.findings.append(Finding(path, str(error), follows))
@@ -130,6 +145,11 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
             _check_points(path, record)
     except LabError as error:
         yield folder.folder, error
+        return
+    try:
+        folder.check_listed(record)
+    except LabError as error:
+        yield path, error
         return
     if record.state == "finished":
         yield from _outcome_problems(folder, record, deep)
@@ -165,7 +185,7 @@ def _named(folder: StudyFolder, error: LabError) -> Path:
 
 def _pack_problems(folder: StudyFolder, sweep: StoredSweep | None) -> Problems:
     """Yield the packs and checkpoints of a study in training that cannot be gone on from."""
-    study = _fingerprint(folder, sweep)
+    study = _fingerprint(folder, sweep) if folder.is_sealed else None
     for place in (folder, folder.confirming):
         for path in sorted((place.folder / "parts").glob("*.parquet")):
             try:
@@ -226,7 +246,9 @@ def follows(path: Path) -> str:
 
 
 def _sizes(folder: Path) -> list[str]:
-    return sorted((p.name for p in folder.iterdir() if p.name.isdecimal()), key=int) if folder.is_dir() else []
+    """Return the names in a folder that are batch sizes, as batchlab writes them."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted((name for name in names if name.isdecimal() and str(int(name)) == name), key=int)
 
 
 def _files(folder: Path) -> Iterator[Path]:
