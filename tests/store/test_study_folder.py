@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from batchlab.core.trial import Status
-from batchlab.errors import LabError
+from batchlab.errors import DamagedError, LabError
 from batchlab.store import study_folder as study_folder_module
 from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
 from batchlab.store.seal import write_sealed
@@ -248,3 +249,16 @@ def test_a_checkpoint_with_a_wrong_bit_is_named(tmp_path):
 
     with pytest.raises(LabError, match=f"^{path} (is damaged|was changed)"):
         read_checkpoint(path)
+
+
+def test_a_part_without_a_digest_was_gone_on_from(tmp_path, measurements):
+    study = StudyFolder(tmp_path / "8")
+    study.save_part("trials-0-1", measurements, {"outcomes": []}, "study")
+    table = pq.read_table(study.part_path("trials-0-1"))
+    notes = {key: text for key, text in table.schema.metadata.items() if key != b"batchlab.digest"}
+    pq.write_table(table.replace_schema_metadata(notes), study.part_path("trials-0-1"))
+
+    with pytest.raises(DamagedError, match="was changed"):
+        study.parts("study")
+
+    assert len(StudyFolder(tmp_path / "8", is_sealed=False).parts("study")) == 1

@@ -27,15 +27,16 @@ def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], study: str) -
 def read_checkpoint(path: Path, study: str | None = None) -> dict[str, np.ndarray] | None:
     """Return the arrays of a checkpoint; None where there is no file.
 
-    DamagedError where they are not as they were written, or not of the study with the fingerprint `study`.
+    DamagedError where they are not as they were written, or not of the study with the fingerprint `study`. With None,
+    of a lab from before there were seals, they may be of any and lack the digest.
     """
     if not is_there(path):
         return None
     arrays = _load(path)
     found = str(arrays.pop(_DIGEST, ""))
-    if found and found != _digest(arrays):
+    if (found or study is not None) and found != _digest(arrays):
         raise changed(path)
-    if str(arrays.pop(_STUDY, study)) != str(study) and study is not None:
+    if str(arrays.pop(_STUDY, "")) != str(study) and study is not None:
         raise damaged(path, "it is of another study")
     return arrays
 

@@ -35,6 +35,8 @@ from batchlab.store.study_folder import StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 
 _Kind = TypeVar("_Kind", bound=Value)
+ASKS_FOR_MORE = "it asks for more than"
+"""Said of a study that is more of its sweep than the sweep itself: that waits for a larger spec."""
 
 
 @dataclass(frozen=True)
@@ -239,30 +241,56 @@ class Lab:
         results, unfinished, problems = [], [], list[LabError]()
         for batch_size in sweep.batch_sizes:
             try:
-                if self.is_finished(sweep.name, batch_size):
-                    results.append(self._result(sweep, batch_size, metrics))
+                result = self._result(sweep, batch_size, metrics)
+                if result is not None:
+                    results.append(result)
                 elif sweep.spec is None:
-                    place = self.study_folder(sweep.name, batch_size).folder
-                    problems.append(DamagedError(f"{place} is missing. Import its archive again."))
+                    problems.append(not_imported(self, sweep.name, batch_size))
                 else:
                     unfinished.append(batch_size)
             except LabError as error:
                 problems.append(error)
+        if problems and (grown := self._grown_since(sweep)):
+            return self.results(grown, metrics)
         return SweepResults(sweep, results, unfinished, problems)
 
-    def _result(self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None) -> StudyResult:
-        """Return one finished study; read again where a writer has changed it meanwhile."""
+    def _grown_since(self, sweep: StoredSweep) -> StoredSweep | None:
+        """Return a sweep as it is stored now, where a writer has let it grow since it was read."""
+        try:
+            stored = self.sweep(sweep.name)
+        except LabError:
+            return None
+        is_larger = stored.spec and sweep.spec and not not_grown(sweep.spec, stored.spec)
+        return stored if is_larger and stored != sweep else None
+
+    def _result(self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None) -> StudyResult | None:
+        """Return one finished study, None where it is not; read again where a writer has changed it meanwhile."""
         home = self.study_folder(sweep.name, batch_size)
         folder, version = home.readable, home.readable.version
         try:
-            record = folder.record()
-            check_belongs(folder, record, sweep, batch_size)
-            result = folder.result(metrics, record)
+            result = _checked_result(folder, sweep, batch_size, metrics)
         except LabError:
             if home.readable.version == version:
                 raise
             return self._result(sweep, batch_size, metrics)
         return result if home.readable.version == version else self._result(sweep, batch_size, metrics)
+
+
+def not_imported(lab: Lab, name: str, batch_size: int) -> DamagedError:
+    """Return the error for a study of an imported sweep that is not there."""
+    return DamagedError(f"{lab.study_folder(name, batch_size).folder} is missing. Import its archive again.")
+
+
+def _checked_result(
+    folder: StudyFolder, sweep: StoredSweep, batch_size: int, metrics: list[str] | None
+) -> StudyResult | None:
+    """Return a study once it has ended and all of it has been found to belong together."""
+    if not folder.has_begun():
+        return None
+    record = folder.record()
+    check_belongs(folder, record, sweep, batch_size)
+    folder.check_listed(record)
+    return folder.result(metrics, record) if record.state == "finished" else None
 
 
 def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, batch_size: int) -> None:
@@ -277,9 +305,15 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
     if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
         raise damaged(path, "it is of another study than its sweep's")
     if changes := study_changes(record.study, sweep.spec.study(batch_size)):
-        raise damaged(path, f"it asks for more than its sweep: {'; '.join(changes)}")
+        raise damaged(path, f"{ASKS_FOR_MORE} {_spec_of(folder)}: {'; '.join(changes)}; one of both is older")
     if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):
         raise damaged(path, "it is of another sweep")
+
+
+def _spec_of(folder: StudyFolder) -> Path:
+    """Return where the spec lies that a study is of, wherever the study is."""
+    above = folder.folder.parent
+    return (above.parent if above.name in ("growing", "replaced") else above) / "sweep.json"
 
 
 def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:

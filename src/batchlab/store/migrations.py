@@ -91,7 +91,7 @@ def _seal_study(folder: Path, sweep: str | None) -> None:
 def _seal_packs(study: StudyFolder, fingerprint: str) -> None:
     aside = study.folder / "aside.parquet"
     for path in (*study.packs("parts"), *([aside] if is_there(aside) else [])):
-        rows, record = parquet.read_whole(path)
+        rows, record = parquet.read_whole(path, is_sealed=False)
         parquet.write_measurements(path, rows, {**record, "study": fingerprint})
     for path in (*study.packs("checkpoints"), *study.packs("states")):
         write_checkpoint(path, read_checkpoint(path) or {}, fingerprint)

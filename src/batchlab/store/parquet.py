@@ -85,8 +85,11 @@ def read_measurements(path: Path, metrics: list[str] | None = None, seal: FileSe
         raise changed(path) from None
 
 
-def read_whole(path: Path) -> tuple[Measurements, Any]:
-    """Return a table and the record that travels with it, once their digest has proved both."""
+def read_whole(path: Path, *, is_sealed: bool = True) -> tuple[Measurements, Any]:
+    """Return a table and the record that travels with it, once their digest has proved both.
+
+    With `is_sealed` false, of a lab from before there were seals, a table may lack its digest.
+    """
     content = _content(path)
     rows, notes = _parse(path, content), _metadata(path, content)
     try:
@@ -96,7 +99,8 @@ def read_whole(path: Path) -> tuple[Measurements, Any]:
     columns = {
         name: {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}[name] for name in _names(path, content)
     }
-    if DIGEST_KEY in notes and notes[DIGEST_KEY] != _content_digest(notes[RECORD_KEY], columns).encode():
+    found = notes.get(DIGEST_KEY)
+    if (found or is_sealed) and found != _content_digest(notes[RECORD_KEY], columns).encode():
         raise changed(path)
     return rows, record
 

@@ -16,23 +16,26 @@ class SetAside:
     """A folder for what is set aside now, made with the first thing that is."""
 
     def __init__(self, lab: Path) -> None:
-        self._lab, self.folder = lab, _free_folder(lab / SET_ASIDE)
+        self._lab, self.folder = lab, _free(lab / SET_ASIDE / _now())
         self._why: list[dict[str, str]] = []
 
-    def take(self, path: Path, problem: str) -> bool:
-        """Move a file, a folder or a link there, and write down why; return whether there was one."""
+    def take(self, path: Path, problem: str) -> Path | None:
+        """Move a file, a folder or a link there, write down why, and return its place; None where there was none."""
         if not is_there(path):
-            return False
-        place = self.folder / path.relative_to(self._lab)
+            return None
+        place = _free(self.folder / path.relative_to(self._lab))
         make_folder(place.parent)
         move(path, place)
         self._why.append({"path": str(path.relative_to(self._lab)), "problem": problem})
         write_json(self.folder / "why.json", self._why)
-        return True
+        return place
 
 
-def _free_folder(folder: Path) -> Path:
-    """Return a folder that is not there: named by the time, and by a number where there is one already."""
-    now = datetime.now(UTC).strftime("%Y-%m-%d-%H%M%S")
-    names = (now if number == 1 else f"{now}-{number}" for number in count(1))
-    return next(folder / name for name in names if not is_there(folder / name))
+def _free(place: Path) -> Path:
+    """Return a place where nothing is: this one, or the next with a number behind its name."""
+    places = (place if number == 1 else place.with_name(f"{place.name}.{number}") for number in count(1))
+    return next(path for path in places if not is_there(path))
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d-%H%M%S")

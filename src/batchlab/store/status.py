@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from batchlab.core.growth import fixed_digest
 from batchlab.core.trial import Status
-from batchlab.errors import LabError, SpecError
-from batchlab.store.lab import Lab
+from batchlab.errors import LabError, SpecError, shown
+from batchlab.store.lab import Lab, not_imported
 from batchlab.store.rejected import FILE, count_rejected
 from batchlab.store.seal import FileSeal, damaged, read_sealed
+from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
 _STATUSES = {status.value for status in Status}
@@ -54,8 +57,10 @@ def _status(lab: Lab, name: str) -> SweepStatus:
     finished, problems = [], []
     for batch_size in sweep.batch_sizes:
         try:
-            if record := _sound_record(lab, name, batch_size):
+            if record := _sound_record(lab, sweep, batch_size):
                 finished.append(record)
+            elif sweep.spec is None:
+                problems.append(str(not_imported(lab, name, batch_size)))
         except LabError as error:
             problems.append(str(error))
     counts = [record["counts"] for record in finished]
@@ -72,19 +77,19 @@ def _status(lab: Lab, name: str) -> SweepStatus:
     )
 
 
-def _sound_record(lab: Lab, name: str, batch_size: int) -> dict[str, Any] | None:
+def _sound_record(lab: Lab, sweep: StoredSweep, batch_size: int) -> dict[str, Any] | None:
     """Return the record of a finished study whose table is there; looked at again where a writer has changed it."""
-    home = lab.study_folder(name, batch_size)
+    home = lab.study_folder(sweep.name, batch_size)
     folder, version = home.readable, home.readable.version
     try:
-        record = _finished_record(folder)
+        record = _finished_record(folder, sweep, batch_size)
         if record is not None:
             folder.check_measurements(record["num_measurements"], _table_seal(folder, record))
         return record
     except LabError:
         if home.readable.version == version:
             raise
-        return _sound_record(lab, name, batch_size)
+        return _sound_record(lab, sweep, batch_size)
 
 
 def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:
@@ -97,13 +102,28 @@ def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:
         return None
 
 
-def _finished_record(folder: StudyFolder) -> dict[str, Any] | None:
+def _finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -> dict[str, Any] | None:
     """Return study.json of a finished study as plain JSON: checking half a million points would take seconds."""
+    if not folder.has_begun():
+        return None
     path = folder.folder / "study.json"
-    record = read_sealed(path, is_sealed=folder.is_sealed) if folder.has_begun() else {"state": "running"}
+    record = read_sealed(path, is_sealed=folder.is_sealed)
+    if folder.is_sealed:
+        _check_belongs(path, record, sweep, batch_size)
     if not (record.get("state") == "running" or _tells_outcome(record)):
         raise damaged(path, "it tells no outcome")
     return None if record["state"] == "running" else record
+
+
+def _check_belongs(path: Path, record: dict[str, Any], sweep: StoredSweep, batch_size: int) -> None:
+    """Raise DamagedError where a record is of another study, or of another sweep."""
+    facts = record.get("study" if sweep.spec else "imported")
+    if not isinstance(facts, dict) or facts.get("batch_size") != batch_size:
+        raise damaged(path, "it is of another study")
+    if record.get("sweep") != (fixed_digest(sweep.spec) if sweep.spec else None):
+        raise damaged(path, "it is of another sweep")
+    if sweep.spec is None and facts.get("workload") != sweep.workload:
+        raise damaged(path, f"it is of {shown(facts.get('workload'))}")
 
 
 def _tells_outcome(record: dict[str, Any]) -> bool:

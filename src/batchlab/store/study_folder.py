@@ -129,6 +129,22 @@ class StudyFolder:
             raise damaged(path, "it lists files that no study has")
         return record
 
+    def check_listed(self, record: StudyRecord) -> None:
+        """Raise DamagedError where a file lies here that the study has and study.json does not tell of.
+
+        Then study.json is an older one: what is there without being told of is only ever there for a moment, while the
+        parts or replicates that it is made of are still beside it.
+        """
+        if not self.is_sealed:
+            return
+        is_running, is_confirming = record.state == "running", (self.folder / "confirming").exists()
+        if is_running and (self.folder / "parts").exists():
+            return
+        for name in OUTCOME:
+            is_expected = name in (record.files or {}) or (name in CONFIRMED and is_confirming)
+            if not is_expected and (self.folder / name).exists():
+                raise damaged(self.folder / "study.json", f"it does not tell of {name}, which lies beside it")
+
     def save_record(self, record: StudyRecord, *, sync: bool = True) -> None:
         """Write study.json, making the folders of a new study."""
         if record.state == "running":
@@ -153,7 +169,7 @@ class StudyFolder:
 
     def part(self, path: Path, study: str | None) -> tuple[Measurements, dict[str, Any]]:
         """Return one finished pack; of whatever study where `study` is None."""
-        measurements, record = parquet.read_whole(path)
+        measurements, record = parquet.read_whole(path, is_sealed=self.is_sealed)
         if not isinstance(record, dict) or "outcomes" not in record:
             raise damaged(path, "it tells no outcomes")
         found = record.pop("study", None if self.is_sealed else study)

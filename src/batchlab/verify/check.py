@@ -33,11 +33,12 @@ Problems = Iterator[tuple[Path, LabError]]
 AGAIN = "`batchlab verify --repair` sets it aside, and `batchlab run` trains what it held again"
 RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
+RENAMED = "`batchlab verify --repair` gives it its name again where that is free, else sets it aside"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
 LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
 UNREADABLE = "it is left as it is until the system lets it be read"
-FOLDERS = ("parts", "checkpoints", "states", "confirming", "growing", "replaced")
-_PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
+PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
+FOLDERS = (*PACKS, "confirming", "growing", "replaced")
 LAB_FILES = ("lab.json", "lock", REJECTED)
 SWEEP_FILES = ("sweep.json", "import.json", "source.json", "best_so_far.arrow")
 
@@ -82,7 +83,8 @@ class _Look:
         try:
             sweep = self._lab.sweep(name)
         except LabError as error:
-            self._found(_spec_path(folder), error, SPEC)
+            is_renamed = str(error).startswith(f"{folder} holds sweep")
+            self._found(folder if is_renamed else _spec_path(folder), error, RENAMED if is_renamed else SPEC)
             if folder.is_symlink():
                 return
         studies = [path for place in (folder, folder / "growing", folder / "replaced") for path in study_places(place)]
@@ -94,18 +96,30 @@ class _Look:
             if path.is_symlink():
                 self._found(path, LabError(f"{path} is a link, which no lab holds."), LINK)
         for path in (path for path in studies if not path.is_symlink()):
-            self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), sweep)
+            self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), name)
         known = {path.name for path in studies} | {*SWEEP_FILES, *FOLDERS}
         names = (name for name in names_in(folder) if name not in known and not name.endswith(TEMPORARY))
         self.verification.foreign += [folder / name for name in names]
 
-    def _study(self, folder: StudyFolder, sweep: StoredSweep | None) -> None:
-        self.verification.num_studies += 1
+    def _readable_sweep(self, name: str) -> StoredSweep | None:
         try:
-            for path, error in study_problems(folder, sweep, deep=self._deep):
-                self._found(path, error, follows(path))
-        finally:
-            self._count(folder.folder)
+            return self._lab.sweep(name)
+        except LabError:
+            return None
+
+    def _study(self, folder: StudyFolder, name: str) -> None:
+        self.verification.num_studies += 1
+        for path, error in self._problems(folder, name):
+            self._found(path, error, follows(path))
+        self._count(folder.folder)
+
+    def _problems(self, folder: StudyFolder, name: str) -> list[tuple[Path, LabError]]:
+        """Return what is wrong with a study; looked at once more where a writer has changed it meanwhile."""
+        version, sweep = folder.version, self._readable_sweep(name)
+        problems = list(study_problems(folder, sweep, deep=self._deep))
+        if problems and (folder.version != version or self._readable_sweep(name) != sweep):
+            return self._problems(folder, name)
+        return [(path, error) for path, error in problems if path.parent.name not in PACKS or path.exists()]
 
     def _found(self, path: Path, error: LabError, follows: str) -> None:
         is_unreadable = isinstance(error, UnreadableError)
@@ -143,6 +157,11 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
     except LabError as error:
         yield folder.folder, error
         return
+    try:
+        folder.check_listed(record)
+    except LabError as error:
+        yield path, error
+        return
     if record.state == "finished":
         yield from _outcome_problems(folder, record, deep)
 
@@ -177,8 +196,8 @@ def _named(folder: StudyFolder, error: LabError) -> Path:
 
 def _pack_problems(folder: StudyFolder, sweep: StoredSweep | None) -> Problems:
     """Yield the packs and checkpoints of a study in training that cannot be gone on from."""
-    study = _study(folder, sweep)
-    for kind in _PACKS:
+    study = _study(folder, sweep) if folder.is_sealed else None
+    for kind in PACKS:
         try:
             places = (folder, folder.confirming) if is_there(folder.folder / "confirming") else (folder,)
             paths = [(place, path) for place in places for path in place.packs(kind)]

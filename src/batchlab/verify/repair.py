@@ -6,23 +6,31 @@ written again from the files beside it is; of the rest the study forgets that it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from batchlab.core.growth import fixed_digest
+from batchlab.core.sweep import Sweep
 from batchlab.errors import BatchlabError, LabError, UnreadableError
-from batchlab.files import is_folder, names_in, read_bounded, write_file, write_json
+from batchlab.files import is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
+from batchlab.folders import move
 from batchlab.published.goals import paper_goal
-from batchlab.store import parquet
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.lab import ASKS_FOR_MORE, Lab, check_belongs
 from batchlab.store.lock import hold_lock
-from batchlab.store.migrations import FORMAT, migrate
-from batchlab.store.seal import FileSeal, is_sealed, seal_of
+from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
+from batchlab.store.seal import is_sealed, read_sealed
 from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, parse_trials, study_places, trials_json
+from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 from batchlab.verify.check import Report, study_problems, verify_lab
 from batchlab.verify.findings import Finding, Verification
+from batchlab.verify.restored import Restored, restore_text
+
+ASIDE = "before-0"
+"""The part that holds trials aside while their study is searched again."""
 
 
 def repair_lab(
@@ -32,13 +40,18 @@ def repair_lab(
     with hold_lock(folder / "lock"):
         repair = _Repair(folder)
         repair.format()
-        findings = verify_lab(folder, deep=deep, report=lambda share: report(share / 2)).findings
-        for finding in findings:
-            if finding.is_unreadable:
-                raise UnreadableError(f"{finding.problem} Nothing is set aside before all of the lab can be read.")
-        for finding in findings:
-            repair.mend(finding)
-        return repair.done, verify_lab(folder, deep=deep, report=lambda share: report(0.5 + share / 2))
+        found = verify_lab(folder, deep=deep, report=lambda share: report(share / 2))
+        _check_readable(found)
+        while repair.mend_all(found.findings):  # what was moved to its place may have damages of its own
+            found = verify_lab(folder, deep=deep, report=lambda share: report(0.5 + share / 2))
+        return repair.done, found
+
+
+def _check_readable(found: Verification) -> None:
+    """Raise UnreadableError where the system did not let everything be read: then nothing is set aside."""
+    for finding in found.findings:
+        if finding.is_unreadable:
+            raise UnreadableError(f"{finding.problem} Nothing is set aside before all of the lab can be read.")
 
 
 class _Repair:
@@ -48,6 +61,7 @@ class _Repair:
         self._lab, self.done = Lab(folder), list[str]()
         self._aside = SetAside(folder)
         self._mended: set[Path] = set()
+        self._strangers: list[Path] = []
 
     def format(self) -> None:
         """Write lab.json where it does not tell the format, and bring a lab of an older one up to date."""
@@ -66,16 +80,50 @@ class _Repair:
             self.done.append(f"{self._lab.folder}: brought from format {version} to {FORMAT}")
         self._lab.check_format()
 
-    def mend(self, finding: Finding) -> None:
-        """Do what can be done about one finding."""
+    def mend_all(self, findings: Sequence[Finding]) -> bool:
+        """Do what can be done about some findings; return whether anything was."""
+        self._mended, self._strangers, before = set(), [], len(self.done)
+        for finding in findings:
+            self._mend(finding)
+        self._put_back()
+        return len(self.done) > before
+
+    def _mend(self, finding: Finding) -> None:
         parts = finding.path.relative_to(self._lab.folder).parts
-        if len(parts) < 3 or parts[0] != "sweeps" or _is_link_to_folder(finding.path):
+        if _is_link_to_folder(finding.path):
+            self.set_aside(finding.path, finding.problem)
+        elif len(parts) == 2 and parts[0] == "sweeps":
+            self._mend_name(finding)
+        elif len(parts) < 3 or parts[0] != "sweeps":
             self.set_aside(finding.path, finding.problem)
         elif parts[2] in ("sweep.json", "import.json"):
             self._mend_spec(parts[1], finding)
         else:
             depth = 4 if parts[2] in ("growing", "replaced") else 3
             self._mend_study(parts[1], self._lab.folder.joinpath(*parts[:depth]))
+
+    def _mend_name(self, finding: Finding) -> None:
+        """Give a sweep its own name again where that is free; of one that is there twice, or a spec of others, less."""
+        spec, name = _spec_in(finding.path)
+        place = self._lab.folder / "sweeps" / name
+        if not self._is_spec_of(spec, finding.path):
+            self._mend_spec(finding.path.name, replace(finding, path=spec))
+        elif place.exists() or place.parent != finding.path.parent:
+            self.set_aside(finding.path, finding.problem)
+        else:
+            move(finding.path, place)
+            self.done.append(f"{finding.path}: named {place.name} again, which is the name of its sweep")
+
+    def _is_spec_of(self, spec: Path, folder: Path) -> bool:
+        """Return whether the studies in a folder are those of a spec, all that can be read."""
+        records = [record for record in map(_record, self._studies(folder.name)) if record is not None]
+        with suppress(BatchlabError):
+            data = read_sealed(spec)
+            if spec.name == "import.json":
+                return all(record.workload == data["workload"] for record in records)
+            digest = fixed_digest(Sweep.parse(upgraded_sweep(data), str(spec)))
+            return all(record.sweep == digest for record in records)
+        return False
 
     def _mend_spec(self, name: str, finding: Finding) -> None:
         self.set_aside(finding.path, finding.problem)
@@ -101,18 +149,18 @@ class _Repair:
         folder, sweep = StudyFolder(path), self._sweep(name)
         problems = {found: str(error) for found, error in study_problems(folder, sweep, deep=True)}
         if path in problems:
-            self._mend_stranger(path, problems[path])
+            self._mend_stranger(folder, sweep, problems[path])
             return
         for found, problem in problems.items():
             if found.parent.name in ("parts", "checkpoints", "states") or _is_link_to_folder(found):
                 self.set_aside(found, problem)
-        bad = {
-            found.name: problem
-            for found, problem in problems.items()
-            if found.parent == path and found.name in ("study.json", *OUTCOME)
-        }
-        if "study.json" in bad:
-            self._restore_record(folder, sweep, bad)
+        names = ("study.json", *OUTCOME)
+        bad = {path.name: why for path, why in problems.items() if path.parent == folder.folder and path.name in names}
+        restored = Restored.of(folder, sweep) if bad.keys() & {"study.json", "measurements.parquet"} else None
+        if restored is not None:
+            self._restore(folder, restored, bad)
+        elif "study.json" in bad:
+            self._forget(folder, bad)
         elif bad:
             self._mend_outcome(folder, folder.record(), bad)
 
@@ -122,28 +170,57 @@ class _Repair:
         except LabError:
             return None
 
-    def _mend_stranger(self, path: Path, problem: str) -> None:
+    def _mend_stranger(self, folder: StudyFolder, sweep: StoredSweep | None, problem: str) -> None:
         """Set a study aside that is another than its sweep's; one that is only more of it waits for the larger spec."""
-        if "asks for more than its sweep" in problem:
-            self.done.append(f"{path}: left as it is; run the larger spec again, that it was trained for")
+        if ASKS_FOR_MORE in problem:
+            return
+        if restored := Restored.of(folder, sweep):  # only its study.json is another's
+            self._restore(folder, restored, {"study.json": problem})
         else:
-            self.set_aside(path, problem)
+            place = self.set_aside(folder.folder, problem)
+            self._strangers += [place] if place else []
 
-    def _restore_record(self, folder: StudyFolder, sweep: StoredSweep | None, bad: dict[str, str]) -> None:
-        """Write study.json again from what measurements.parquet carries; else forget the outcome."""
+    def _put_back(self) -> None:
+        """Give studies that were found in another place their own again, where that is free."""
+        for place in self._strangers:
+            record = _record(StudyFolder(place))
+            home = None if record is None else self._home(StudyFolder(place), record)
+            if home is not None:
+                move(place, home)
+                self.done.append(f"{home}: put back, it lay in the place of another study")
+
+    def _home(self, folder: StudyFolder, record: StudyRecord) -> Path | None:
+        """Return the place where a study belongs; None where there is none, or something is there."""
+        size = record.facts.batch_size
+        for name in self._lab.sweep_names():
+            sweep, home = self._sweep(name), self._lab.study_folder(name, size).folder
+            if sweep is None or size not in sweep.batch_sizes or home.exists():
+                continue
+            with suppress(LabError):
+                check_belongs(folder, record, sweep, size)
+                return home
+        return None
+
+    def _restore(self, folder: StudyFolder, restored: Restored, bad: dict[str, str]) -> None:
+        """Write study.json again, and what else measurements.parquet and confirmed.parquet carry."""
+        bad.pop("measurements.parquet", None)
         self._set_aside_files(folder, bad)
-        try:
-            record = restored_record(folder)
-            folder.save_record(record)
-            if sweep is not None:
-                check_belongs(folder, record, sweep, int(folder.folder.name))
-            folder.result(record=record)
-        except BatchlabError as error:
-            why = f"{folder.folder}: without a study.json nothing vouches for it ({error})"
-            self._set_aside_files(folder, dict.fromkeys(("study.json", *OUTCOME), why))
-            self.done.append(f"{folder.folder}: its outcome is set aside; `batchlab run` trains what is missing again")
-        else:
-            self.done.append(f"{folder.folder / 'study.json'}: written again from measurements.parquet")
+        self.set_aside(folder.folder / "study.json", "it was written again from measurements.parquet")
+        for name in OUTCOME:
+            if not restored.holds(folder.folder / name):
+                self.set_aside(folder.folder / name, "it is not as measurements.parquet tells")
+        for name, text in restored.texts.items():
+            write_file(folder.folder / name, text)
+        folder.save_record(restored.record)
+        self.done.append(f"{folder.folder / 'study.json'}: written again from measurements.parquet")
+
+    def _forget(self, folder: StudyFolder, bad: dict[str, str]) -> None:
+        """Set the outcome of a study aside for which nothing vouches any more."""
+        if self._go_on_growing(folder):
+            return
+        self._set_aside_files(folder, bad)
+        self._set_aside_files(folder, dict.fromkeys(OUTCOME, "without a study.json nothing vouches for it"))
+        self.done.append(f"{folder.folder}: its outcome is set aside; `batchlab run` trains what is missing again")
 
     def _mend_outcome(self, folder: StudyFolder, record: StudyRecord, bad: dict[str, str]) -> None:
         """Write again what a sound file beside it carries; forget what cannot be."""
@@ -152,7 +229,7 @@ class _Repair:
             ("trials.json", "measurements.parquet", "trials"),
             ("confirmed.json", "confirmed.parquet", "confirmation"),
         ):
-            if name in bad and table not in bad and _restore_text(folder, record, name, table, key):
+            if name in bad and table not in bad and restore_text(folder, record, name, table, key):
                 self.done.append(f"{folder.folder / name}: written again from {table}")
                 del bad[name]
         if bad.keys() & set(CONFIRMED):
@@ -168,81 +245,53 @@ class _Repair:
             self._reopen(folder, record)
 
     def _reopen(self, folder: StudyFolder, record: StudyRecord) -> None:
-        """Let a study be searched again; what was confirmed stays, for it will fit again."""
-        names = ("trials.json", "measurements.parquet", "aside.parquet")
+        """Let a study be searched again; trials aside go on as a part of it, and what was confirmed will fit again."""
+        if self._go_on_growing(folder):
+            return
+        names = ("trials.json", "measurements.parquet", "study.json")
         self._set_aside_files(folder, dict.fromkeys(names, "its study is searched again"))
         kept = {name: seal for name, seal in (record.files or {}).items() if name in CONFIRMED}
+        if (folder.folder / "aside.parquet").exists():
+            make_folder(folder.part_path(ASIDE).parent)
+            move(folder.folder / "aside.parquet", folder.part_path(ASIDE))
         folder.save_record(record.begun_anew().with_files(kept))
         self.done.append(f"{folder.folder}: `batchlab run` trains it again")
+
+    def _go_on_growing(self, folder: StudyFolder) -> bool:
+        """Let the study that was growing beside one take its place: it holds all that was known, and more."""
+        growing = folder.growing
+        if not growing.has_record or list(study_problems(growing, self._sweep(folder.folder.parent.name))):
+            return False
+        self.set_aside(folder.folder, "its study was growing, and the larger one is sound")
+        move(growing.folder, folder.folder)
+        self.done.append(f"{folder.folder}: the larger study that was growing took its place")
+        return True
 
     def _set_aside_files(self, folder: StudyFolder, names: dict[str, str]) -> None:
         for name, problem in names.items():
             self.set_aside(folder.folder / name, problem)
 
-    def set_aside(self, path: Path, problem: str) -> None:
-        """Move a file, or a folder, out of the way; what is not there is left so."""
-        if self._aside.take(path, problem):
+    def set_aside(self, path: Path, problem: str) -> Path | None:
+        """Move a file, or a folder, out of the way and return where it is; None where it was not there."""
+        place = self._aside.take(path, problem)
+        if place is not None:
             self.done.append(f"{path}: set aside in {self._aside.folder}")
-
-
-def restored_record(folder: StudyFolder) -> StudyRecord:
-    """Return the record that the tables of a finished study carry, with the seals of the files that are sound.
-
-    trials.json and confirmed.json are written again where they are not as their tables say.
-    """
-    table = folder.folder / "measurements.parquet"
-    _, notes = parquet.read_whole(table)
-    if not isinstance(notes, dict) or "record" not in notes:
-        raise LabError(f"{table} carries no record of its study.")
-    record = StudyRecord.parse(notes["record"], str(table))
-    seals = {table.name: seal_of(read_bounded(table, parquet.MOST_BYTES))}
-    text = trials_json(parse_trials(str(notes["trials"]).encode(), table))
-    write_file(folder.folder / "trials.json", text)
-    seals["trials.json"] = seal_of(text)
-    seals |= _sound_seal(folder, record, "aside.parquet", lambda notes: None)
-    confirmed = _sound_seal(folder, record, "confirmed.parquet", _confirmation_text)
-    if confirmed:
-        text = _confirmation_text(parquet.read_whole(folder.folder / "confirmed.parquet")[1])
-        write_file(folder.folder / "confirmed.json", text)
-        seals |= {**confirmed, "confirmed.json": seal_of(text)}
-    return record.model_copy(update={"files": seals})
-
-
-def _sound_seal(
-    folder: StudyFolder, record: StudyRecord, name: str, check: Callable[[dict[str, str]], object]
-) -> dict[str, FileSeal]:
-    """Return the seal of a table that is sound and of this study, by its name; nothing where there is none."""
-    path = folder.folder / name
-    try:
-        _, notes = parquet.read_whole(path)
-        if notes["study"] != record.fingerprint:
-            return {}
-        check(notes)
-    except (BatchlabError, KeyError, TypeError):
-        return {}
-    return {name: seal_of(read_bounded(path, parquet.MOST_BYTES))}
-
-
-def _confirmation_text(notes: dict[str, str]) -> bytes:
-    return notes["confirmation"].encode()
-
-
-def _restore_text(folder: StudyFolder, record: StudyRecord, name: str, table: str, key: str) -> bool:
-    """Write a JSON file again from the table that carries it, where that is what the record has sealed."""
-    try:
-        _, notes = parquet.read_whole(folder.folder / table)
-        text = notes[key].encode()
-    except (BatchlabError, KeyError, TypeError, AttributeError):
-        return False
-    if (record.files or {}).get(name) != seal_of(text):
-        return False
-    write_file(folder.folder / name, text)
-    return True
+        return place
 
 
 def _is_link_to_folder(path: Path) -> bool:
     """Return whether a link takes the place of a folder of a lab."""
     return path.is_symlink() and path.suffix not in (".json", ".parquet", ".npz")
+
+
+def _spec_in(folder: Path) -> tuple[Path, str]:
+    """Return the file that tells of a sweep, and the name that it gives it; its folder's where it tells none."""
+    path = folder / ("sweep.json" if is_there(folder / "sweep.json") else "import.json")
+    with suppress(LabError):
+        data = read_json(path)
+        if isinstance(data, dict) and isinstance(data.get("name"), str):
+            return path, str(data["name"])
+    return path, folder.name
 
 
 def _record(folder: StudyFolder) -> StudyRecord | None:

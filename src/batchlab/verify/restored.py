@@ -1,0 +1,91 @@
+"""What the tables of a finished study carry of its other files, so that these can be written again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from batchlab.core.confirmation import Confirmation
+from batchlab.errors import BatchlabError
+from batchlab.files import is_there, read_bounded, write_file
+from batchlab.store import parquet
+from batchlab.store.consistency import check_files
+from batchlab.store.lab import check_belongs
+from batchlab.store.seal import FileSeal, seal_of
+from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.study_folder import StudyFolder, parse_trials, trials_json
+from batchlab.store.study_record import StudyRecord
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What the tables of a finished study prove of it, whatever its other files say."""
+
+    record: StudyRecord
+    """With the seals of all files."""
+
+    texts: dict[str, bytes]
+    """The files that the tables carry, by name."""
+
+    @classmethod
+    def of(cls, folder: StudyFolder, sweep: StoredSweep | None) -> Restored | None:
+        """Return what can be restored; None where the tables do not prove it, or prove another study."""
+        table = folder.folder / "measurements.parquet"
+        try:
+            rows, notes = parquet.read_whole(table)
+            record = StudyRecord.parse(notes["record"], str(table))
+            trials = parse_trials(notes["trials"].encode(), table)
+            if sweep is not None:
+                check_belongs(folder, record, sweep, int(folder.folder.name))
+            check_files(folder.folder, record, trials, rows, None)
+        except (BatchlabError, KeyError, TypeError, AttributeError):
+            return None
+        seals = {table.name: _seal(table), **_proved(folder, record, "aside.parquet")}
+        texts = {"trials.json": trials_json(trials)}
+        if confirmed := _proved(folder, record, "confirmed.parquet"):
+            seals |= confirmed
+            texts["confirmed.json"] = _confirmation(folder)
+        seals |= {name: seal_of(text) for name, text in texts.items()}
+        return cls(record.with_files(seals), texts)
+
+    def holds(self, path: Path) -> bool:
+        """Return whether a file is as it would be restored."""
+        seal = (self.record.files or {}).get(path.name)
+        return seal is not None and is_there(path) and _seal(path) == seal
+
+
+def _seal(path: Path) -> FileSeal:
+    return seal_of(read_bounded(path, parquet.MOST_BYTES))
+
+
+def _proved(folder: StudyFolder, record: StudyRecord, name: str) -> dict[str, FileSeal]:
+    """Return the seal of a table that is sound and of this study, by its name; nothing where there is none."""
+    path = folder.folder / name
+    try:
+        notes = parquet.read_whole(path)[1]
+        if notes["study"] != record.fingerprint:
+            return {}
+        if name == "confirmed.parquet":
+            Confirmation.parse(json.loads(_confirmation(folder)), str(path))
+    except (BatchlabError, KeyError, TypeError, AttributeError, ValueError):
+        return {}
+    return {name: seal_of(read_bounded(path, parquet.MOST_BYTES))}
+
+
+def _confirmation(folder: StudyFolder) -> bytes:
+    text: str = parquet.read_whole(folder.folder / "confirmed.parquet")[1]["confirmation"]
+    return text.encode()
+
+
+def restore_text(folder: StudyFolder, record: StudyRecord, name: str, table: str, key: str) -> bool:
+    """Write a JSON file again from the table that carries it, where that is what the record has sealed."""
+    try:
+        _, notes = parquet.read_whole(folder.folder / table)
+        text = notes[key].encode()
+    except (BatchlabError, KeyError, TypeError, AttributeError):
+        return False
+    if (record.files or {}).get(name) != seal_of(text):
+        return False
+    write_file(folder.folder / name, text)
+    return True
