@@ -184,7 +184,7 @@ def test_a_long_wait_is_told_now_and_then(make_nqm):
 def test_pilots_of_a_sweep_are_short(make_nqm, monkeypatch):
     """A goal that is never met: each pilot has its time and no more, in proportion to what it is about."""
     monkeypatch.setattr(module, "LEAST_SECONDS", 0.05)
-    sweep = make_nqm({"sweep.goal": "val/risk <= 1e-12", "sweep.max_steps": 10**7, "sweep.trials": 3})
+    sweep = make_nqm({"sweep.goal": "val/risk <= 1e-12", "sweep.max_steps": 10**6, "sweep.trials": 3})
     for study in sweep.studies():
         remember(study, Calibration(3, 1e-12))
     started = time.perf_counter()

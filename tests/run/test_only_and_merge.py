@@ -121,7 +121,7 @@ def test_a_merge_repeated_changes_nothing(make_nqm, tmp_path):
 
 def test_links_in_a_lab_are_refused(make_nqm, tmp_path):
     run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
-    (tmp_path / "one" / "sweeps" / "nqm" / "16" / "aside.parquet").symlink_to("/etc/passwd")
+    (tmp_path / "one" / "sweeps" / "nqm" / "16" / "notes").symlink_to("/etc/passwd")
 
     with pytest.raises(LabError, match="is a link"):
         merge_labs([tmp_path / "one"], tmp_path / "both")

@@ -14,6 +14,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.archive.importer import import_archive
+from batchlab.store.archive.manifest import NAME as MANIFEST
 from batchlab.store.lab import Lab
 
 SAMPLES = Path(__file__).parents[1] / "store" / "labs"
@@ -59,6 +60,7 @@ def _import(folder: Path) -> None:
         plain = json.loads(path.read_text())
         plain.pop("_batchlab", None)
         path.write_text(json.dumps(plain))
+    (folder / "archive" / MANIFEST).unlink()
     import_archive(folder / "archive", folder / "imported", processes=1)
 
 

@@ -92,10 +92,10 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     for record in records:
         if record.note:
             warn(f"batch size {record.facts.batch_size}: {record.note}")
-    trained = sum(record.trained_steps or 0 for record in records)
-    if sweep.search.protocol != "race" or not trained:
+    trained = [record.trained_steps for record in records if record.trained_steps]
+    if sweep.search.protocol != "race" or len(trained) < len(records):
         return
-    print_text(_saving(trained, sum(record.full_steps for record in records)))
+    print_text(_saving(sum(trained), sum(record.full_steps for record in records)))
 
 
 def _saving(trained: int, full: int) -> str:

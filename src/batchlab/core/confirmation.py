@@ -65,6 +65,11 @@ class Confirmation(Value):
     replicates: Items[Replicate]
     """In the order of `trial_ids`, then of replicates."""
 
+    def without_times(self) -> Confirmation:
+        """Return what is the same wherever and whenever the replicates are trained."""
+        replicates = tuple(each.model_copy(update={"wall_seconds": None}) for each in self.replicates)
+        return self.model_copy(update={"replicates": replicates})
+
 
 def replicate_id(trial_id: int, replicate: int) -> int:
     """Return the number that a replicate trains under: every random stream of a trainer is keyed by it.

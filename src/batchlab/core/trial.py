@@ -45,3 +45,7 @@ class Trial(Value):
 
     environment: dict[str, Any] = Field(default_factory=dict)
     """Host, device and package versions."""
+
+    def without_times(self) -> Trial:
+        """Return what is the same wherever and whenever the trial is trained."""
+        return self.model_copy(update={"wall_seconds": None, "environment": {}})

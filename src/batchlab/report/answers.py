@@ -151,11 +151,17 @@ def _check_measured(every: list[SweepResults], goal: Goal) -> None:
         check_measured(readable[0].results[0].measurements, goal.metric)
 
 
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """Return the sum; None where one of the numbers is not known."""
+    known = list(numbers)
+    return None if None in known else sum(number for number in known if number is not None)
+
+
 def _protocol(lab: Lab, results: SweepResults, spec: Sweep) -> dict[str, Any]:
     records = [lab.study_folder(spec.name, result.batch_size).record() for result in results.results]
     return {
         "protocol": spec.search.protocol,
-        "trained_steps": sum(record.trained_steps or 0 for record in records),
+        "trained_steps": _sum(record.trained_steps for record in records),
         "full_steps": sum(record.full_steps for record in records),
         "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
         "pack_sizes": {str(record.facts.batch_size): record.pack_size for record in records},

@@ -16,8 +16,9 @@
 
 A pack is named by its trials (`store.pack_name`). A search is finished, and its points are confirmed, once study.json
 says so: it is written last. Until then the parts hold the truth. Whoever reads a file checks it against its seal.
-trials.json is kept in measurements.parquet as well, and confirmed.json in confirmed.parquet, so that `batchlab verify
---repair` can write them again.
+What study.json and trials.json say is kept in measurements.parquet as well, and confirmed.json in confirmed.parquet,
+all but times and machines, so that `batchlab verify --repair` can write them again. So the same sweep leaves the same
+bytes in both tables, whenever and wherever it is run to the same bits.
 
 A finished study that grows is filled anew beside its sweep, in `growing/BATCH_SIZE`; until that is complete the old
 one answers. Then two renames exchange them: the old one goes to `replaced/BATCH_SIZE` and is removed.
@@ -226,8 +227,11 @@ class StudyFolder:
         Returns the record as it is stored, with the seals of all files.
         """
         text, seals = trials_json(trials), self._confirmed_seals(record)
-        record = record.model_copy(update={"files": None})
-        notes = {"study": record.fingerprint, "record": record.plain(), "trials": text.decode()}
+        notes = {
+            "study": record.fingerprint,
+            "record": record.without_times().plain(),
+            "trials": trials_json([trial.without_times() for trial in trials]).decode(),
+        }
         if aside is not None:
             aside_notes = {"study": record.fingerprint, **aside[1]}
             path = self.folder / "aside.parquet"
@@ -235,7 +239,7 @@ class StudyFolder:
         path = self.folder / "measurements.parquet"
         seals[path.name] = parquet.write_measurements(path, measurements, notes, sync=sync)
         write_file(self.folder / "trials.json", text, sync)
-        record = record.with_files({**seals, "trials.json": seal_of(text)})
+        record = record.model_copy(update={"files": {**seals, "trials.json": seal_of(text)}})
         self.save_record(record, sync=sync)
         self.tidy()
         return record
@@ -291,8 +295,8 @@ class StudyFolder:
             # A smaller confirmation is taken back before its files are replaced: a reader finds both or none.
             record = record.without_files(CONFIRMED)
             self.save_record(record)
-        text = _plain_json(confirmation)
-        notes = {"study": record.fingerprint, "confirmation": text.decode()}
+        text, copy = _plain_json(confirmation), _plain_json(confirmation.without_times())
+        notes = {"study": record.fingerprint, "confirmation": copy.decode()}
         seal = parquet.write_replicates(self.folder / "confirmed.parquet", measurements, notes)
         write_file(self.folder / "confirmed.json", text)
         self.save_record(record.with_files({"confirmed.parquet": seal, "confirmed.json": seal_of(text)}))

@@ -86,6 +86,10 @@ class StudyRecord(Value):
         kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer", "sweep")}
         return StudyRecord(**kept)
 
+    def without_times(self) -> StudyRecord:
+        """Return what is the same wherever and whenever the study is run, and whatever files it has."""
+        return self.model_copy(update={"wall_seconds": None, "trained_steps": None, "files": None})
+
     def with_files(self, seals: Mapping[str, FileSeal]) -> StudyRecord:
         """Return the record with some files listed as they are now, beside those that it lists."""
         return self.model_copy(update={"files": {**(self.files or {}), **seals}})

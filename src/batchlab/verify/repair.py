@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
@@ -29,6 +30,10 @@ from batchlab.verify.check import Report, study_problems, verify_lab
 from batchlab.verify.findings import Finding, Verification
 from batchlab.verify.restored import Restored, restore_text
 
+CARRIED_BY: dict[Literal["trials.json", "confirmed.json"], str] = {
+    "trials.json": "measurements.parquet",
+    "confirmed.json": "confirmed.parquet",
+}
 ASIDE = "before-0"
 """The part that holds trials aside while their study is searched again."""
 
@@ -225,12 +230,10 @@ class _Repair:
     def _mend_outcome(self, folder: StudyFolder, record: StudyRecord, bad: dict[str, str]) -> None:
         """Write again what a sound file beside it carries; forget what cannot be."""
         self._set_aside_files(folder, bad)
-        for name, table, key in (
-            ("trials.json", "measurements.parquet", "trials"),
-            ("confirmed.json", "confirmed.parquet", "confirmation"),
-        ):
-            if name in bad and table not in bad and restore_text(folder, record, name, table, key):
+        for name, table in CARRIED_BY.items():
+            if name in bad and table not in bad and (seal := restore_text(folder, name)):
                 self.done.append(f"{folder.folder / name}: written again from {table}")
+                record = record.with_files(seal)
                 del bad[name]
         if bad.keys() & set(CONFIRMED):
             self._set_aside_files(folder, {name: f"{name} beside it is not sound" for name in CONFIRMED})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from batchlab.core.confirmation import Confirmation
+from batchlab.core.trial import Trial
 from batchlab.errors import BatchlabError
-from batchlab.files import is_there, read_bounded, write_file
+from batchlab.files import is_there, parse_json, read_bounded, write_file
 from batchlab.store import parquet
 from batchlab.store.consistency import check_files
 from batchlab.store.lab import check_belongs
@@ -42,10 +44,10 @@ class Restored:
         except (BatchlabError, KeyError, TypeError, AttributeError):
             return None
         seals = {table.name: _seal(table), **_proved(folder, record, "aside.parquet")}
-        texts = {"trials.json": trials_json(trials)}
+        texts = {"trials.json": _trials_text(folder, trials)}
         if confirmed := _proved(folder, record, "confirmed.parquet"):
             seals |= confirmed
-            texts["confirmed.json"] = _confirmation(folder)
+            texts["confirmed.json"] = _confirmation_text(folder)
         seals |= {name: seal_of(text) for name, text in texts.items()}
         return cls(record.with_files(seals), texts)
 
@@ -67,25 +69,43 @@ def _proved(folder: StudyFolder, record: StudyRecord, name: str) -> dict[str, Fi
         if notes["study"] != record.fingerprint:
             return {}
         if name == "confirmed.parquet":
-            Confirmation.parse(json.loads(_confirmation(folder)), str(path))
+            _confirmation_text(folder)
     except (BatchlabError, KeyError, TypeError, AttributeError, ValueError):
         return {}
     return {name: seal_of(read_bounded(path, parquet.MOST_BYTES))}
 
 
-def _confirmation(folder: StudyFolder) -> bytes:
-    text: str = parquet.read_whole(folder.folder / "confirmed.parquet")[1]["confirmation"]
-    return text.encode()
+def _trials_text(folder: StudyFolder, carried: list[Trial]) -> bytes:
+    """Return trials.json as it is where it says what the table carries, with the times that only it knows."""
+    path = folder.folder / "trials.json"
+    with suppress(BatchlabError):
+        content = read_bounded(path, parquet.MOST_BYTES)
+        if [t.without_times() for t in parse_trials(content, path)] == [t.without_times() for t in carried]:
+            return content
+    return trials_json(carried)
 
 
-def restore_text(folder: StudyFolder, record: StudyRecord, name: str, table: str, key: str) -> bool:
-    """Write a JSON file again from the table that carries it, where that is what the record has sealed."""
+def _confirmation_text(folder: StudyFolder) -> bytes:
+    """Return confirmed.json as it is where it says what the table carries, with the times that only it knows."""
+    table, path = folder.folder / "confirmed.parquet", folder.folder / "confirmed.json"
+    text: bytes = parquet.read_whole(table)[1]["confirmation"].encode()
+    carried = Confirmation.parse(parse_json(text, table), str(table))
+    with suppress(BatchlabError):
+        content = read_bounded(path, parquet.MOST_BYTES)
+        if Confirmation.parse(parse_json(content, path), str(path)).without_times() == carried.without_times():
+            return content
+    return text
+
+
+def restore_text(folder: StudyFolder, name: Literal["trials.json", "confirmed.json"]) -> dict[str, FileSeal]:
+    """Write a JSON file again from the sound table that carries it and return its seal; nothing where that has none."""
     try:
-        _, notes = parquet.read_whole(folder.folder / table)
-        text = notes[key].encode()
+        if name == "confirmed.json":
+            text = _confirmation_text(folder)
+        else:
+            table = folder.folder / "measurements.parquet"
+            text = _trials_text(folder, parse_trials(parquet.read_whole(table)[1]["trials"].encode(), table))
     except (BatchlabError, KeyError, TypeError, AttributeError):
-        return False
-    if (record.files or {}).get(name) != seal_of(text):
-        return False
+        return {}
     write_file(folder.folder / name, text)
-    return True
+    return {name: seal_of(text)}
