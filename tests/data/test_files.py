@@ -161,12 +161,12 @@ def test_a_spoilt_file_in_the_cache_is_refused(cache):
 def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     put(tmp_path / "a.bin")
 
-    def refuse(self: Path) -> bytes:
-        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+    def refuse(path: Path, flags: int) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("batchlab.files.os.open", refuse)
 
-    with pytest.raises(DataError, match=r"a\.bin cannot be read: Permission denied"):
+    with pytest.raises(DataError, match=r"^Could not read \S+a\.bin: Permission denied"):
         files.read(data_file(), tmp_path, offline)
 
 

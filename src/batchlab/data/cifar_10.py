@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from batchlab.data.restricted_pickle import StoredArray, read_pickle
 from batchlab.data.scaling import Scale, Scaling, scale_for
 from batchlab.data.tar_gz import read_members
 from batchlab.errors import DataError
+from batchlab.files import read_bounded
 
 _IMAGE_SHAPE = (3, 32, 32)
 _NUM_CLASSES = 10
@@ -149,7 +151,5 @@ def _read_batches(path: Path, md5: dict[str, str]) -> list[tuple[bytes, str]]:
 
 
 def _read_folder(path: Path, names: list[str]) -> dict[str, bytes]:
-    try:
-        return {name: (path / name).read_bytes() for name in names if (path / name).exists()}
-    except OSError as error:
-        raise DataError(f"{error.filename} cannot be read: {error.strerror}.") from error
+    found = [path / name for name in names if os.path.lexists(path / name)]
+    return {place.name: read_bounded(place, _MOST_BATCH_BYTES, DataError) for place in found}

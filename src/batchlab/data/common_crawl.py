@@ -21,6 +21,7 @@ from batchlab.data import files, token_cache, wet
 from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts
 from batchlab.data.cache_key import kept_path, origins_of
 from batchlab.data.files import DataState, Source
+from batchlab.data.kept import is_kept
 from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.text_lines import Told, read_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
@@ -82,7 +83,7 @@ class _Crawl:
         train_path = self._kept("train", vocabulary, num_tokens=self.num_tokens)
         held_out_paths = self._kept("val", vocabulary), self._kept("test", vocabulary)
         paths = (train_path, *held_out_paths)
-        if not all(path.exists() for path in paths):
+        if not all(is_kept(path) for path in paths):
             token_cache.make(train_path, self._blocks(tokenizer, *held_out_paths))
         train, val, test = map(token_cache.load, paths)
         return Dataset("common_crawl", train, val, test, self.size, "language_model")

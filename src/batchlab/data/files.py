@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Literal
 
 from batchlab.errors import DataError
-from batchlab.files import write_file
+from batchlab.files import read_bounded, write_file
 
 DATA_VARIABLE = "BATCHLAB_DATA"
 TIMEOUT_SECONDS = 30.0
+_LEAST_BOUND = 1 << 27
+"""A file of another size than the published one is read up to here, to tell its checksum."""
 
 DataState = Literal["present", "fetchable", "missing"]
 
@@ -49,15 +51,20 @@ Reader = Callable[[DataFile], bytes]
 
 
 def cache_dir() -> Path:
-    """Return the folder that keeps fetched files: `$XDG_CACHE_HOME/batchlab/data`, by default below `~/.cache`."""
+    """Return the folder that keeps fetched files: `$XDG_CACHE_HOME/batchlab/data`, by default below `~/.cache`.
+
+    DataError where the system knows no home of the user.
+    """
     root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if root.startswith("~"):
+        raise DataError("There is no home folder for files that are kept: set HOME, or XDG_CACHE_HOME to a folder.")
     return Path(root) / "batchlab" / "data"
 
 
 def places(file: DataFile, data_dir: Path | None) -> list[Path]:
     """Return every path at which `file` is looked for, in this order."""
     paths = [folder / path for folder in _data_folders(data_dir).values() for path in _inside(file)]
-    return [*paths, _cached(file)]
+    return [*paths, *(folder / file.folders[0] / file.name for folder in _cache_folders())]
 
 
 def find(file: DataFile, data_dir: Path | None) -> Path | None:
@@ -70,7 +77,7 @@ def find_any(names: Sequence[str], folders: Sequence[str], data_dir: Path | None
 
     A name may be a pattern, `tiny-imagenet-*.tar`. An earlier place wins over an earlier name.
     """
-    roots = [*_data_folders(data_dir).values(), cache_dir()]
+    roots = [*_data_folders(data_dir).values(), *_cache_folders()]
     inside = [root / folder for root in roots for folder in (*folders, "")]
     return next((path for place in inside for name in names for path in sorted(place.glob(name))), None)
 
@@ -122,10 +129,7 @@ def read(file: DataFile, data_dir: Path | None, download: Download = download) -
 
 
 def _read_proven(file: DataFile, path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}. Correct that, or use another --data DIR.") from error
+    content = read_bounded(path, max(file.num_bytes, _LEAST_BOUND), DataError)
     if _sha256(content) != file.sha256:
         raise DataError(
             f"{path} is not the published {file}: SHA-256 {_sha256(content)} of {len(content):,} bytes,"
@@ -149,7 +153,7 @@ def _fetch(file: DataFile, data_dir: Path | None, download: Download) -> bytes:
         failures.append(f"{url}: {len(content):,} bytes with SHA-256 {_sha256(content)}, expected {file.sha256}")
     fetching = f"fetching failed ({'; '.join(failures)})" if failures else "it cannot be fetched"
     raise DataError(
-        f"{file} is missing: looked at {', '.join(map(str, places(file, data_dir)))}; {fetching}."
+        f"{file} is missing: looked at {', '.join(map(str, places(file, data_dir))) or 'no folder'}; {fetching}."
         f" Put the file into a folder and give it as --data DIR, or set {DATA_VARIABLE} to it."
     )
 
@@ -165,6 +169,14 @@ def _data_folders(data_dir: Path | None) -> dict[str, Path]:
     """Return the folders that the user gave, by how they were given."""
     given = {"--data": data_dir, DATA_VARIABLE: os.environ.get(DATA_VARIABLE)}
     return {given_as: Path(os.path.expanduser(folder)) for given_as, folder in given.items() if folder}
+
+
+def _cache_folders() -> list[Path]:
+    """Return the cache folder, or nothing where there is no home: then nothing is kept that could be found."""
+    try:
+        return [cache_dir()]
+    except DataError:
+        return []
 
 
 def _inside(file: DataFile) -> list[Path]:

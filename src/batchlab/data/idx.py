@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import zlib
 
@@ -12,6 +13,9 @@ from batchlab.errors import DataError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _UNSIGNED_BYTE = 0x08
+MOST_BYTES = 1 << 27
+"""Unpacked; the largest published file has 47 million."""
+
 _WAY_OUT = "Replace the file with the published one."
 
 
@@ -57,6 +61,10 @@ def _unpack(content: bytes, source: str) -> bytes:
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:
-        return gzip.decompress(content)
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            raw = file.read(MOST_BYTES + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{source}: the gzip file is truncated or damaged ({error}). {_WAY_OUT}") from error
+    if len(raw) > MOST_BYTES:
+        raise DataError(f"{source}: it unpacks to more than {MOST_BYTES:,} bytes. {_WAY_OUT}")
+    return raw

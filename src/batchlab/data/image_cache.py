@@ -9,20 +9,26 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from batchlab.data.base import ImageView
 from batchlab.data.cache_key import kept_path
+from batchlab.data.kept import is_kept, set_seal
 from batchlab.data.map_file import open_map, whole_map
 from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.stored_file import StoredFile
-from batchlab.errors import BatchlabError, DataError
+from batchlab.errors import BatchlabError, DataError, shown
 from batchlab.processes import die_with_parent
 
 CHUNK_IMAGES = 256
+MOST_PIXELS = 60_000_000
+"""Of one image; decoded it has up to eight bytes for each."""
+
 _FORMATS = ("JPEG", "PNG", "GIF", "BMP", "WEBP")  # of photographs; to read EPS, say, would start another program
 
 
@@ -33,7 +39,7 @@ def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers
     later one opens the map. DataError names the file that is no image.
     """
     path = kept_path("images", name, ".npy", ((source.name, source.num_bytes) for source in sources), side=side)
-    if not path.exists():
+    if not is_kept(path):
         with whole_map(path, (len(sources), side, side, 3)) as (temporary, offset):
             chunks = [
                 (temporary, offset + start * side * side * 3, sources[start : start + CHUNK_IMAGES], side)
@@ -44,7 +50,8 @@ def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers
             )
             for num_bytes in _decode_all(chunks, num_workers or os.cpu_count() or 1):
                 progress(num_bytes)
-    return open_map(path)
+        set_seal(path)
+    return open_map(path, (len(sources), side, side, 3))
 
 
 def stored_side(image_size: int) -> int:
@@ -66,11 +73,13 @@ def decode(content: bytes, side: int, source: str) -> np.ndarray:
     from PIL import Image, UnidentifiedImageError
 
     try:
-        with Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
+        with _no_bombs(), Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
+            if opened.width * opened.height > MOST_PIXELS:
+                raise ValueError(f"{opened.width:,} x {opened.height:,} pixels are too many")
             # A palette may hold transparency, which only RGBA can express.
             image = (opened.convert("RGBA") if opened.mode == "P" else opened).convert("RGB")
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        reason = "the format is not known" if isinstance(error, UnidentifiedImageError) else error
+    except Exception as error:  # decoders raise whatever they trip over
+        reason = "the format is not known" if isinstance(error, UnidentifiedImageError) else shown(str(error))
         raise DataError(f"{source}: the image cannot be decoded ({reason}). Replace the file, or remove it.") from error
     width, height = image.size
     shorter = min(width, height)
@@ -78,6 +87,16 @@ def decode(content: bytes, side: int, source: str) -> np.ndarray:
     # Resizing only the middle square is the same as resizing all and cutting, and less work.
     box = (left, top, left + shorter, top + shorter)
     return np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, box=box))
+
+
+@contextmanager
+def _no_bombs() -> Iterator[None]:
+    """Have the library refuse what it otherwise warns of."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        yield
 
 
 _Chunk = tuple[Path, int, Sequence[StoredFile], int]

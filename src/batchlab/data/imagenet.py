@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from batchlab.data.files import DataState, Source
 from batchlab.data.image_cache import colour_view, load_images, stored_side
 from batchlab.data.stored_file import StoredFile, list_files, stored_file, tar_members
 from batchlab.data.tar_gz import read_members
-from batchlab.errors import DataError
+from batchlab.errors import DataError, shown
 
 # Stored results depend on the numbers: never change one. 0 and 1 are those of `data.base`.
 _CLASSES_KEY = 2
@@ -35,6 +36,7 @@ _TRAIN_TAR, _VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 _GROUND_TRUTH, _META = "ILSVRC2012_validation_ground_truth.txt", "meta.mat"
 _DEVKIT = "ILSVRC2012_devkit_t12"
 _MOST_DEVKIT_BYTES = 16_000_000  # in one of its files
+_MOST_META_BYTES = 1 << 20  # what is packed in it may be a thousand times as large
 _TINY_FOLDERS = ("tiny-imagenet", "tiny_imagenet", "tiny-imagenet-subset")
 _TINY_NAMES = ("tiny-imagenet-200", "tiny-imagenet-*.tar")
 _WNID = re.compile(r"n\d{8}")
@@ -277,11 +279,15 @@ def _ground_truth(root: Path, num_images: int) -> np.ndarray:
     if len(numbers) != num_images:
         raise DataError(f"{place}: {len(numbers)} lines for {num_images} validation images; give one for each.")
     meta_place, meta = _devkit_file(root, _META)
+    if len(meta) > _MOST_META_BYTES:
+        raise DataError(f"{meta_place}: {len(meta):,} bytes, more than {_MOST_META_BYTES:,}. Restore the devkit.")
     try:
         synsets = np.atleast_1d(loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"])
         wnids = {str(int(row["ILSVRC2012_ID"])): str(row["WNID"]) for row in synsets}
-    except (MatReadError, ValueError, TypeError, LookupError, OSError) as error:
-        raise DataError(f"{meta_place}: it holds no table of synsets ({error}). Restore the devkit.") from error
+    except (MatReadError, ValueError, TypeError, LookupError, OSError, MemoryError, OverflowError, zlib.error) as error:
+        raise DataError(
+            f"{meta_place}: it holds no table of synsets ({shown(str(error))}). Restore the devkit."
+        ) from error
     for line, number in enumerate(numbers, start=1):
         if number not in wnids:
             raise DataError(f"{place}, line {line}: label {number} is not among the {len(wnids)} of {meta_place}.")

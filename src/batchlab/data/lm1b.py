@@ -23,6 +23,7 @@ from batchlab.data import files, token_cache
 from batchlab.data.base import Dataset, DatasetFacts, Examples
 from batchlab.data.cache_key import Origin, kept_path, origins_of
 from batchlab.data.files import DataFile, DataState, Source, cache_dir
+from batchlab.data.guarded_tar import members
 from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.tar_gz import open_tar_gz
 from batchlab.data.text_lines import decode_lines, read_lines
@@ -35,6 +36,9 @@ ARCHIVE = f"{_RELEASE}.tar.gz"
 TRAIN_FOLDER = "training-monolingual.tokenized.shuffled"
 HELD_OUT_FOLDER = "heldout-monolingual.tokenized.shuffled"
 _FOLDERS = ("lm1b", f"lm1b/{_RELEASE}", _RELEASE)
+
+_MOST_TEXT_BYTES = 1 << 34
+"""Unpacked; the published text has 4.5 GB."""
 
 TRAIN_SHARDS = tuple(f"{TRAIN_FOLDER}/news.en-{number:05d}-of-00100" for number in range(1, 100))
 VAL_FILE = f"{HELD_OUT_FOLDER}/news.en.heldout-00000-of-00050"
@@ -196,8 +200,8 @@ def _text_folder(place: Path, stack: ExitStack) -> Path:
 def _unpack(archive: Path, folder: Path) -> None:
     wanted = {Path(name) for name in (*TRAIN_SHARDS, VAL_FILE, TEST_FILE)}
     progress = ReadingProgress(f"{archive.name}: unpacking", archive.stat().st_size)
-    with open_tar_gz(archive, progress) as tar:
-        for member in tar:
+    with open_tar_gz(archive, _MOST_TEXT_BYTES, progress) as tar:
+        for member in members(tar):
             name = Path(*Path(member.name).parts[-2:])
             if name in wanted and member.isfile() and (content := tar.extractfile(member)):
                 make_folder((folder / name).parent)

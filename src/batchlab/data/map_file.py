@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
-from batchlab.errors import DataError
+from batchlab.data.kept import check_seal
+from batchlab.errors import DataError, shown
 from batchlab.files import make_folder, whole_path
 
 
-def open_map(path: Path) -> np.ndarray:
-    """Return a kept array, read-only; DataError where its file was damaged since it was made."""
+def open_map(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """Return a kept array, read-only; DataError where its file is none, or has another shape than it should."""
     try:
         opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path} holds no whole array: {error}. Delete it to have it made again.") from error
+    except (OSError, ValueError, EOFError, OverflowError, SyntaxError, zipfile.BadZipFile) as error:
+        reason = shown(str(error))
+        raise DataError(f"{path} holds no whole array: {reason}. Delete it to have it made again.") from error
+    if not isinstance(opened, np.memmap) or opened.shape != (shape or opened.shape):
+        raise DataError(f"{path} holds another array than it should. Delete it to have it made again.")
+    check_seal(path)
     return opened
 
 

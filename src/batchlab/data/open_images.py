@@ -17,6 +17,7 @@ from batchlab.data.base import Dataset, DatasetFacts, Examples, train_subset
 from batchlab.data.cache_key import kept_path
 from batchlab.data.files import DataState, Source
 from batchlab.data.image_cache import colour_view, load_images, stored_side
+from batchlab.data.kept import is_kept, set_seal
 from batchlab.data.map_file import open_map, whole_map
 from batchlab.data.stored_file import StoredFile, stored_file
 from batchlab.errors import DataError
@@ -127,7 +128,7 @@ def _label_map(name: str, labels: np.ndarray, num_images: int, num_classes: int)
     """
     digest = hashlib.sha256(labels.tobytes()).hexdigest()
     path = kept_path("images", f"{name}-labels", ".npy", [], images=num_images, classes=num_classes, labels=digest)
-    if not path.exists():
+    if not is_kept(path):
         with whole_map(path, (num_images, num_classes)) as (temporary, offset), temporary.open("r+b") as file:
             file.seek(offset)
             for start in range(0, num_images, _BLOCK_IMAGES):
@@ -135,7 +136,8 @@ def _label_map(name: str, labels: np.ndarray, num_images: int, num_classes: int)
                 block = np.zeros((min(_BLOCK_IMAGES, num_images - start), num_classes), np.uint8)
                 block[labels[low:high, 0] - start, labels[low:high, 1]] = 1
                 file.write(block.data)
-    return open_map(path)
+        set_seal(path)
+    return open_map(path, (num_images, num_classes))
 
 
 def _list_images(folder: Path) -> list[StoredFile]:

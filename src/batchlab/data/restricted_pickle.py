@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from typing import Any
 
 import numpy as np
 
-from batchlab.errors import DataError
+from batchlab.errors import DataError, shown
 
 _WAY_OUT = "Replace the file with the published one."
 
@@ -59,7 +60,9 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> object:
         if (module, name) not in _ADMITTED:
-            raise DataError(f"{self._source}: it names {module}.{name}, which no data file needs. {_WAY_OUT}")
+            raise DataError(
+                f"{self._source}: it names {shown(module)}.{shown(name)}, which no data file needs. {_WAY_OUT}"
+            )
         return _ADMITTED[module, name]
 
 
@@ -72,6 +75,7 @@ def read_pickle(content: bytes, source: str) -> Any:
     {b'labels': [7]}
     """
     try:
+        _check_places(content)
         return _Unpickler(content, source).load()
     except DataError:
         raise
@@ -83,10 +87,19 @@ def read_pickle(content: bytes, source: str) -> Any:
         ImportError,
         LookupError,
         MemoryError,
+        RecursionError,
         TypeError,
         ValueError,
     ) as error:
-        raise DataError(f"{source}: the pickle is truncated or damaged ({error}). {_WAY_OUT}") from error
+        raise DataError(f"{source}: the pickle is truncated or damaged ({shown(str(error))}). {_WAY_OUT}") from error
+
+
+def _check_places(content: bytes) -> None:
+    """Raise ValueError where something is to be remembered at a place that it would take gigabytes to make room for."""
+    argument: Any
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and not 0 <= int(argument) <= len(content):
+            raise ValueError(f"place {shown(argument)}")
 
 
 def _text(value: bytes | str) -> Any:

@@ -11,13 +11,15 @@ from batchlab.core.seeds import Stream, generator
 from batchlab.data import files
 from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts, Examples
 from batchlab.data.files import DataState, Source
-from batchlab.errors import DataError
+from batchlab.errors import DataError, shown
+from batchlab.files import read_bounded
 
 _INPUT_SHAPE = (6, 7, 7)
 _NUM_FEATURES = 294
 _NUM_CLASSES = 6
 _TRAIN_EXAMPLES = 1_011
 _FOLDERS = ("scene",)
+_MOST_BYTES = 1 << 25  # a published one has 3.4 million
 _TRAIN_FILE, _TEST_FILE = "scene-train.arff", "scene-test.arff"
 
 # Without its ARFF header a file is known by its checksum; either way by how often each label holds.
@@ -94,7 +96,9 @@ def read_arff(content: bytes, source: str, num_columns: int) -> np.ndarray:
         try:
             rows.append([float(value) for value in line.split(",")])
         except ValueError as error:
-            raise DataError(f"{source}, line {number}: {error}. Replace the file with the original.") from error
+            raise DataError(
+                f"{source}, line {number}: {shown(str(error))}. Replace the file with the original."
+            ) from error
         if len(rows[-1]) != num_columns:
             raise DataError(f"{source}, line {number}: {len(rows[-1])} numbers, {num_columns} are expected.")
     return np.array(rows).reshape(-1, num_columns)
@@ -108,10 +112,7 @@ def _read(source: Source, name: str) -> np.ndarray:
     path = source.find_any((name,), _FOLDERS)
     if path is None:
         raise files.missing(SCENE.name, SCENE.place)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    content = read_bounded(path, _MOST_BYTES, DataError)
     sha256 = hashlib.sha256(content).hexdigest()
     if b"@data" not in content.lower() and sha256 != _SHA256[name]:
         raise DataError(

@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from batchlab.errors import DataError
+from batchlab.data.guarded_tar import members, open_tar
+from batchlab.errors import DataError, shown
+from batchlab.files import read_bounded
+
+MOST_BYTES = 1 << 28
+"""Of one file that is read whole: an image, a list of names."""
 
 _BLOCK_BYTES = 512  # a tar ends with two blocks of zeros
 
@@ -37,15 +42,23 @@ class StoredFile:
 
     def read(self) -> bytes:
         """Return the whole content; DataError where it cannot be had."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset or 0)
-                content = file.read(self.num_bytes)
-        except OSError as error:
-            raise DataError(f"{self} cannot be read: {error.strerror}.") from error
+        if self.num_bytes > MOST_BYTES:
+            raise DataError(f"{self} has {self.num_bytes:,} bytes, more than {MOST_BYTES:,}. Replace it.")
+        if self.offset is None:
+            content = read_bounded(self.path, MOST_BYTES, DataError)
+        else:
+            content = self._read_member(self.offset)
         if len(content) < self.num_bytes:
             raise DataError(f"{self} is truncated: {len(content):,} of {self.num_bytes:,} bytes. Copy it again.")
         return content
+
+    def _read_member(self, offset: int) -> bytes:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(offset)
+                return file.read(self.num_bytes)
+        except OSError as error:
+            raise DataError(f"{self} cannot be read: {error.strerror}.") from error
 
     def lines(self) -> list[str]:
         """Return the lines of a text file; DataError where it is not UTF-8."""
@@ -79,21 +92,26 @@ def tar_members(tar: Path | StoredFile) -> Iterator[StoredFile]:
             if end - start < 2 * _BLOCK_BYTES or any(file.read(2 * _BLOCK_BYTES)):
                 raise tarfile.ReadError("its end is missing")
             file.seek(start)
-            with tarfile.TarFile(fileobj=file) as opened:
+            with open_tar(file, "r:") as opened:
                 yield from (
                     StoredFile(member.name.removeprefix("./"), member.size, path, member.offset_data)
-                    for member in opened
+                    for member in members(opened)
                     if member.isfile()
                 )
     except (tarfile.TarError, OSError) as error:
-        raise DataError(f"{tar}: the tar is truncated or damaged ({error}). Copy it again.") from error
+        raise DataError(f"{tar}: the tar is truncated or damaged ({shown(str(error))}). Copy it again.") from error
 
 
-def _in_folder(root: Path, inside: str = "") -> Iterator[StoredFile]:
+def _in_folder(root: Path, inside: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[StoredFile]:
+    """Yield the files below a folder; a link that leads back to a folder above it is not followed."""
+    facts = os.stat(root / inside)
+    if (facts.st_dev, facts.st_ino) in above:
+        return
+    above |= {(facts.st_dev, facts.st_ino)}
     with os.scandir(root / inside) as entries:
         for entry in entries:
             name = inside + entry.name
             if entry.is_dir():
-                yield from _in_folder(root, f"{name}/")
+                yield from _in_folder(root, f"{name}/", above)
             else:
                 yield StoredFile(name, entry.stat().st_size, root)

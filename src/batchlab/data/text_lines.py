@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,13 +30,16 @@ def ignore(num_bytes: int) -> None:
 
 
 @contextmanager
-def open_text(path: Path, told: Told = ignore) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked where its name ends in `.gz`; a read that fails is a DataError that names it."""
+def open_text(path: Path, told: Told = ignore, most_bytes: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file, unpacked where its name ends in `.gz`; a read that fails is a DataError that names it.
+
+    So is one that goes on after `most_bytes`, and a pipe or a device in the place of a file.
+    """
     with _naming(path):
         watched = _WatchedFile(path, told)
     with io.BufferedReader(watched, _BUFFER_BYTES) as packed:
         file = gzip.GzipFile(fileobj=packed) if path.suffix == ".gz" else packed
-        with file, io.BufferedReader(_NamedReads(file, path), _BUFFER_BYTES) as unpacked:
+        with file, io.BufferedReader(_NamedReads(file, path, most_bytes), _BUFFER_BYTES) as unpacked:
             yield unpacked
 
 
@@ -80,8 +86,9 @@ def _naming(path: Path) -> Iterator[None]:
 class _NamedReads(io.RawIOBase):
     """An open file whose reads say its name when they fail: they may be called where files are written as well."""
 
-    def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
+    def __init__(self, file: io.BufferedIOBase, path: Path, most_bytes: int | None) -> None:
         self._file, self._path = file, path
+        self._most_bytes, self._num_read = most_bytes, 0
 
     def readable(self) -> bool:
         """Return that it is."""
@@ -90,14 +97,27 @@ class _NamedReads(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read as the file itself does."""
         with _naming(self._path):
-            return self._file.readinto(buffer)
+            num_bytes = self._file.readinto(buffer)
+        self._num_read += num_bytes
+        if self._most_bytes is not None and self._num_read > self._most_bytes:
+            raise DataError(f"{self._path}: it unpacks to more than {self._most_bytes:,} bytes. {_WAY_OUT}")
+        return num_bytes
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a regular file; a pipe that nobody writes to is not waited for."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return descriptor
 
 
 class _WatchedFile(io.FileIO):
     """A file that tells how much of it has been read."""
 
     def __init__(self, path: Path, told: Told) -> None:
-        super().__init__(path)
+        super().__init__(path, opener=_open_regular)
         self._told = told
 
     def readinto(self, buffer: Any) -> int | None:

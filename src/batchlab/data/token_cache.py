@@ -14,6 +14,7 @@ import numpy as np
 
 from batchlab.core.tokens import PADDING
 from batchlab.data.base import Examples
+from batchlab.data.kept import is_kept, set_seal
 from batchlab.data.map_file import open_map
 from batchlab.data.vocabulary import encode
 from batchlab.errors import DataError
@@ -83,7 +84,7 @@ def token_dtype(vocabulary_size: int) -> np.dtype[np.uint16] | np.dtype[np.int32
 
 def load_or_make(path: Path, blocks: Callable[[], Iterable[np.ndarray]]) -> Examples:
     """Return the rows kept at `path`, mapped into memory; if there are none, make them from `blocks` and keep them."""
-    if not path.exists():
+    if not is_kept(path):
         make(path, blocks())
     return load(path)
 
@@ -96,12 +97,16 @@ def make(path: Path, blocks: Iterable[np.ndarray]) -> None:
     make_folder(path.parent)
     with whole_file(path) as file:
         _write(file, blocks)
+    set_seal(path)
 
 
 def load(path: Path) -> Examples:
     """Return the rows kept at `path`, mapped into memory."""
     rows = open_map(path)
-    return Examples(rows, rows)
+    try:
+        return Examples(rows, rows)
+    except ValueError as error:
+        raise DataError(f"{path} holds no tokens: {error}. Delete it to have it made again.") from error
 
 
 def _write(file: IO[bytes], blocks: Iterable[np.ndarray]) -> None:

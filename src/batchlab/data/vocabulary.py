@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from batchlab.core.tokens import END, PADDING, START
 from batchlab.data.cache_key import Origin, kept_path
-from batchlab.errors import DataError
-from batchlab.files import write_file
+from batchlab.data.kept import check_seal, is_kept, set_seal
+from batchlab.errors import DataError, shown
+from batchlab.files import read_bounded, write_file
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -29,6 +30,9 @@ SMALLEST_SIZE = 256 + NUM_SPECIAL
 
 MOST_SENTENCES = 1_000_000
 """A vocabulary is learned from the first this many training sentences: more change little and take long."""
+
+MOST_BYTES = 1 << 27
+"""Of a kept vocabulary; one of a million tokens has 60 MB."""
 
 _SPECIAL = {PADDING: "<padding>", START: "<start>", END: "<end>"}
 _THREADS_VARIABLE = "TOKENIZERS_PARALLELISM"
@@ -69,12 +73,13 @@ def load_or_train(
     path = kept_path(
         "vocabularies", name, ".json", origins, size=size, most_sentences=MOST_SENTENCES, kind="byte pairs", **settings
     )
-    if path.exists():
+    if is_kept(path):
         return _load(path)
     if sum(num_bytes for _, num_bytes in origins) > _LONG_BYTES:
         print(f"{name}: learning a vocabulary of {size:,} tokens takes minutes; it is kept.", file=sys.stderr)
     tokenizer = train_vocabulary(sentences(), size)
     write_file(path, tokenizer.to_str().encode())
+    set_seal(path)
     return tokenizer
 
 
@@ -99,9 +104,11 @@ def _load(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:
-        return _ready(Tokenizer.from_str(path.read_text("utf-8")))
+        tokenizer = _ready(Tokenizer.from_str(read_bounded(path, MOST_BYTES, DataError).decode("utf-8")))
     except Exception as error:  # the library raises plain Exception for JSON that is no vocabulary
-        raise DataError(f"{path} is no vocabulary: {error}. Delete it to have it learned again.") from error
+        raise DataError(f"{path} is no vocabulary: {shown(str(error))}. Delete it to have it learned again.") from error
+    check_seal(path)
+    return tokenizer
 
 
 def _ready(tokenizer: Tokenizer) -> Tokenizer:

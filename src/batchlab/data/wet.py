@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from batchlab.data.text_lines import Told, decode, ignore, open_text
-from batchlab.errors import DataError
+from batchlab.errors import DataError, shown, spelled
 
 MOST_PAGE_BYTES = 1 << 28
 """A longer record is taken for a broken header."""
 
 _MOST_LINE_BYTES = 1 << 16
+_MOST_FIELDS = 1_000
 _WAY_OUT = "Replace the file with the published one."
 
 
@@ -36,8 +38,10 @@ def _read_header(file: IO[bytes], source: str) -> dict[str, str] | None:
         return None
     if not version.startswith(b"WARC/"):
         raise DataError(f"{source} starts with {version[:20]!r}, a record with b'WARC/'. {_WAY_OUT}")
-    header = {}
+    header: dict[str, str] = {}
     while line := file.readline(_MOST_LINE_BYTES).strip():
+        if len(header) > _MOST_FIELDS:
+            raise DataError(f"{source}: its header has more than {_MOST_FIELDS} fields. {_WAY_OUT}")
         name, _, value = decode(line, source).partition(":")
         header[name.strip().lower()] = value.strip()
     return header
@@ -53,8 +57,10 @@ def _next_line(file: IO[bytes]) -> bytes | None:
 
 def _read_content(file: IO[bytes], header: dict[str, str], source: str) -> bytes:
     length = header.get("content-length", "")
-    if not (length.isascii() and length.isdigit() and int(length) <= MOST_PAGE_BYTES):
-        raise DataError(f"{source}: Content-Length {length!r} is not in 0 to {MOST_PAGE_BYTES}. {_WAY_OUT}")
+    if not (re.fullmatch("[0-9]{1,18}", length) and int(length) <= MOST_PAGE_BYTES):
+        raise DataError(
+            f"{source}: Content-Length {shown(spelled(length))} is not in 0 to {MOST_PAGE_BYTES}. {_WAY_OUT}"
+        )
     content = file.read(int(length))
     if len(content) < int(length):
         raise DataError(f"{source} ends after {len(content):,} of {int(length):,} bytes. {_WAY_OUT}")
