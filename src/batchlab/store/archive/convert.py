@@ -29,7 +29,7 @@ MOST_METRICS = 64
 MOST_HEADER = 1 << 14
 """Bytes of the first line of measurements.csv."""
 
-OVERHEAD = 256
+OVERHEAD = 512
 """Bytes that a file in memory takes beside its content."""
 
 
@@ -142,7 +142,7 @@ def read_tables(contents: Mapping[int, bytes]) -> tuple[list[Measurements], dict
     broken: dict[int, str] = {}
     tables: list[Measurements] = []
     for trial_id, content in sorted(contents.items()):
-        header = content[:MOST_HEADER].partition(b"\n")[0]
+        header = bytes(content[:MOST_HEADER]).partition(b"\n")[0]
         by_header.setdefault(header.rstrip(b"\r"), {})[trial_id] = content
     for header, files in by_header.items():
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 from batchlab.core.space import Range, SearchSpace, Values
 from batchlab.core.trial import Status, Trial
@@ -40,8 +40,7 @@ class RejectedError(InputError):
         super().__init__(shown(reason, MOST_REASON))
 
 
-@dataclass(frozen=True, order=True)
-class StudyPath:
+class StudyPath(NamedTuple):
     """Which study a file belongs to."""
 
     workload: str
@@ -51,8 +50,7 @@ class StudyPath:
         return f"{self.workload}/{self.batch_size}"
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """One file of an archive, by its path."""
 
     study: StudyPath
@@ -80,9 +78,9 @@ def parse_path(parts: Sequence[str]) -> Member | None:
     """
     parts = parts[1:] if parts and parts[0] == TOP else parts
     if len(parts) >= 6 and (kind := _KINDS.get(parts[-1])):
-        return Member(_study_path(parts[:-2]), kind, parse_trial(parts[-2]))
+        return Member(_study_path("/".join(parts[:-2])), kind, parse_trial(parts[-2]))
     if len(parts) >= 5 and parts[-1] == "study.json":
-        return Member(_study_path(parts[:-1]), "study")
+        return Member(_study_path("/".join(parts[:-1])), "study")
     return None
 
 
@@ -91,11 +89,12 @@ def parse_trial(name: str) -> int:
     return _integer(name, "trial")
 
 
-def _study_path(parts: Sequence[str]) -> StudyPath:
-    workload = "/".join(parts[:-1])
+@lru_cache(maxsize=64)  # the files of a study follow each other
+def _study_path(folder: str) -> StudyPath:
+    workload, _, batch_size = folder.rpartition("/")
     if not is_workload(workload):
         raise RejectedError(f'"{shown(workload)}" cannot be the name of a workload')
-    return StudyPath(workload, _integer(parts[-1], "batch size"))
+    return StudyPath(workload, _integer(batch_size, "batch size"))
 
 
 def is_workload(name: str) -> bool:

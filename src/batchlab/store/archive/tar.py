@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from batchlab.errors import InputError, shown
 from batchlab.store.archive.streams import Stream
@@ -34,8 +34,7 @@ class TarError(InputError):
     """A tar file that is damaged or cut short, as far as its headers can tell."""
 
 
-@dataclass(frozen=True)
-class TarMember:
+class TarMember(NamedTuple):
     """A file or a folder of a tar file."""
 
     name: str

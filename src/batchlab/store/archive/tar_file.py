@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from batchlab.errors import InputError, shown
@@ -46,6 +47,16 @@ def check_tar(path: Path) -> None:
             ) from error
 
 
+@dataclass(slots=True)
+class _Seen:
+    """What has come by of one study."""
+
+    folder: str
+    has_study: bool = False
+    num_files: int = 0
+    held_bytes: int = 0
+
+
 class TarFile:
     """The studies of a tar file, while it streams by."""
 
@@ -55,12 +66,9 @@ class TarFile:
         self.manifest: Manifest | None = None
         """Known once all studies have been yielded."""
 
+        self._seen: dict[StudyPath, _Seen] = {}
         self._held: dict[StudyPath, StudyFiles] = {}
-        self._held_bytes: dict[StudyPath, int] = {}
-        self._folders: dict[StudyPath, str] = {}
-        self._with_study: set[StudyPath] = set()
-        self._num_files: dict[StudyPath, int] = {}
-        self._total = self._files = self._num_folders = self._others = self._tiny = self._waste = 0
+        self._total = self._files = self._folders = self._others = self._tiny = self._waste = 0
 
     def studies(self) -> Iterator[StudyFiles]:
         """Yield the studies; large or scattered ones come in several pieces. InputError where it is not whole."""
@@ -80,8 +88,8 @@ class TarFile:
         """Take in one member; yield what has to make room for it, oldest first."""
         parts = _safe_parts(info.name)
         if info.is_folder:
-            self._num_folders += 1
-            limits.check_most(self._num_folders, limits.MOST_FOLDERS + 4 * self._files, "folders")
+            self._folders += 1
+            limits.check_most(self._folders, limits.MOST_FOLDERS + 4 * self._files, "folders")
             return
         if parts[-1:] == [NAME] and len(parts) <= 2:
             self._take_manifest(info, parts, reader)
@@ -94,8 +102,9 @@ class TarFile:
             self._pass_over(info, reader)
             return
         limits.check_size(info.name, info.size, limits.MOST_BYTES[member.kind])
-        self._check_member(info, member, "/".join(parts[:-1] if member.trial_id is None else parts[:-2]))
-        self._put(member, self._content(info, member, reader))
+        seen = self._look_at(info, member, "/".join(parts[:-1] if member.trial_id is None else parts[:-2]))
+        seen.held_bytes += (size := self._put(member, self._content(info, member, reader)))
+        self._total += size
         while self._total > limits.HELD_BYTES:
             yield self._release(next(iter(self._held)))
 
@@ -113,23 +122,24 @@ class TarFile:
         limits.check_most(self._others, limits.MOST_OTHERS, "files that have no part in the layout")
         limits.check_most(self._waste + reader.extra_bytes, limits.MOST_WASTE, "bytes that nothing is made of")
 
-    def _check_member(self, info: TarMember, member: Member, folder: str) -> None:
-        """Refuse two folders that mean one study, a second study.json, and more than there can be."""
-        known = self._folders.setdefault(member.study, folder)
-        limits.check_most(len(self._folders), limits.MOST_STUDIES, "studies")
-        if known != folder:
+    def _look_at(self, info: TarMember, member: Member, folder: str) -> _Seen:
+        """Return what was seen of a study; two folders of it, a second study.json and too many files are refused."""
+        seen = self._seen.get(member.study)
+        if seen is None:
+            seen = self._seen[member.study] = _Seen(folder)
+            limits.check_most(len(self._seen), limits.MOST_STUDIES, "studies")
+        if seen.folder != folder:
             raise InputError(
-                f'The archive has two folders of the same study, "{shown(known)}" and "{shown(folder)}". '
+                f'The archive has two folders of the same study, "{shown(seen.folder)}" and "{shown(folder)}". '
                 "Nothing was imported."
             )
-        if member.kind == "study":
-            if member.study in self._with_study:
-                raise InputError(f'The archive has a second "{shown(info.name)}". Nothing was imported.')
-            self._with_study.add(member.study)
-        else:
-            self._num_files[member.study] = self._num_files.get(member.study, 0) + 1
-            limits.check_most(self._num_files[member.study], limits.MOST_FILES, "files of one study")
+        if member.trial_id is None and seen.has_study:
+            raise InputError(f'The archive has a second "{shown(info.name)}". Nothing was imported.')
+        seen.has_study |= member.trial_id is None
+        seen.num_files += 1
         self._files += 1
+        limits.check_most(seen.num_files, limits.MOST_FILES, "files of one study")
+        return seen
 
     def _content(self, info: TarMember, member: Member, reader: TarReader) -> bytes:
         """Return the content of a file; of one that cannot be what its name says only the first bytes."""
@@ -142,31 +152,34 @@ class TarFile:
             limits.check_most(self._waste + reader.extra_bytes, limits.MOST_WASTE, "bytes that nothing is made of")
         return reader.start() if is_other else reader.content()
 
-    def _put(self, member: Member, content: bytes) -> None:
-        files = self._held.setdefault(member.study, StudyFiles(member.study))
-        size = len(content) + OVERHEAD
-        self._held_bytes[member.study] = self._held_bytes.get(member.study, 0) + size
-        self._total += size
+    def _put(self, member: Member, content: bytes) -> int:
+        """Hold a file, and return how much it takes."""
+        files = self._held.get(member.study)
+        if files is None:
+            files = self._held[member.study] = StudyFiles(member.study)
         if member.trial_id is None:
             files.study = content
-            return
+            return len(content) + OVERHEAD
         kept = files.metadata if member.kind == "metadata" else files.measurements
         if member.trial_id in kept:
             files.rejected.append((str(member.trial_id), f"{member.name.rpartition('/')[2]} is there twice"))
-        else:
-            kept[member.trial_id] = content
+            return OVERHEAD
+        kept[member.trial_id] = content
+        return len(content) + OVERHEAD
 
     def _release(self, study: StudyPath) -> StudyFiles:
-        self._total -= self._held_bytes.pop(study)
+        self._total -= self._seen[study].held_bytes
+        self._seen[study].held_bytes = 0
         return self._held.pop(study)
 
 
 def _safe_parts(name: str) -> list[str]:
-    if name.startswith("/") or "\\" in name or "\0" in name or ".." in name.split("/"):
+    parts = name.split("/")
+    if name.startswith("/") or "\\" in name or "\0" in name or ".." in parts:
         raise InputError(
             f'The archive has a member "{shown(name)}" that leaves its tree. Nothing was imported from it.'
         )
-    return [part for part in name.split("/") if part not in ("", ".")]
+    return [part for part in parts if part not in ("", ".")] if "" in parts or "." in parts else parts
 
 
 def _shown(path: Path) -> str:
