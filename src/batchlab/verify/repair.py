@@ -20,6 +20,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.errors import BatchlabError, LabError
 from batchlab.files import make_folder, read_json, storage_error, write_file, write_json
 from batchlab.published.goals import paper_goal
+from batchlab.search.samplers import draw_points
 from batchlab.store import parquet
 from batchlab.store.consistency import check_files
 from batchlab.store.lab import ASKS_FOR_MORE, Lab, check_belongs
@@ -29,9 +30,10 @@ from batchlab.store.seal import FileSeal, is_sealed, read_sealed, seal_of
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, parse_trials, trials_json
 from batchlab.store.study_record import StudyRecord
-from batchlab.verify.check import SET_ASIDE, Report, study_problems, verify_lab
+from batchlab.verify.check import SET_ASIDE, Report, has_packs, study_problems, verify_lab
 from batchlab.verify.findings import Finding, Verification
 
+MOST_ROUNDS = 5
 ASIDE = "before-0"
 """The part that holds trials aside while their study is searched again."""
 
@@ -44,7 +46,9 @@ def repair_lab(
         repair = _Repair(folder)
         repair.format()
         found = verify_lab(folder, deep=deep, report=lambda share: report(share / 2))
-        while repair.mend_all(found.findings):  # what was moved to its place may have damages of its own
+        for _ in range(MOST_ROUNDS):  # what was moved to its place may have damages of its own
+            if not repair.mend_all(found.findings):
+                break
             found = verify_lab(folder, deep=deep, report=lambda share: report(0.5 + share / 2))
         repair.close()
         return repair.done, found
@@ -155,7 +159,7 @@ class _Repair:
         if restored is not None:
             self._restore(folder, restored, bad)
         elif "study.json" in bad:
-            self._forget(folder, bad)
+            self._forget(folder, sweep, bad)
         elif bad:
             self._mend_outcome(folder, folder.record(), bad)
 
@@ -208,13 +212,18 @@ class _Repair:
         folder.save_record(restored.record)
         self.done.append(f"{folder.folder / 'study.json'}: written again from measurements.parquet")
 
-    def _forget(self, folder: StudyFolder, bad: dict[str, str]) -> None:
-        """Set the outcome of a study aside for which nothing vouches any more."""
+    def _forget(self, folder: StudyFolder, sweep: StoredSweep | None, bad: dict[str, str]) -> None:
+        """Set the outcome of a study aside for which nothing vouches any more; its packs, if any, are gone on from."""
         if self._go_on_growing(folder):
             return
         self._set_aside_files(folder, bad)
         self._set_aside_files(folder, dict.fromkeys(OUTCOME, "without a study.json nothing vouches for it"))
-        self.done.append(f"{folder.folder}: its outcome is set aside; `batchlab run` trains what is missing again")
+        size = int(folder.folder.name)
+        if sweep is not None and sweep.spec is not None and size in sweep.batch_sizes and has_packs(folder):
+            study = sweep.spec.study(size)
+            points = tuple(draw_points(study))
+            folder.save_record(StudyRecord(study=study, points=points, sweep=fixed_digest(sweep.spec)))
+            self.done.append(f"{folder.folder / 'study.json'}: written again; `batchlab run` goes on from its packs")
 
     def _mend_outcome(self, folder: StudyFolder, record: StudyRecord, bad: dict[str, str]) -> None:
         """Write again what a sound file beside it carries; forget what cannot be."""
