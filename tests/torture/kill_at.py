@@ -86,7 +86,7 @@ def install(orders: Orders, who: str) -> None:
     sys.addaudithook(partial(_heard, counter))
     os.fsync = partial(_counted_fsync, counter)
     os.write = partial(_counted_write, counter)
-    io.open = builtins.open = partial(_counted_open, counter)  # type: ignore[assignment]
+    io.open = builtins.open = partial(_counted_open, counter)
 
 
 def _heard(counter: _Counter, event: str, arguments: tuple[Any, ...]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -54,7 +53,10 @@ class Scenario:
 
 
 def _spec(spec: dict[str, Any]) -> Callable[[Path, dict[str, Sample]], None]:
-    return lambda place, stock: write_spec(place / "spec.toml", spec) and None
+    def prepare(place: Path, stock: dict[str, Sample]) -> None:
+        write_spec(place / "spec.toml", spec)
+
+    return prepare
 
 
 def _growth(place: Path, stock: dict[str, Sample]) -> None:
@@ -126,7 +128,7 @@ def cases(stock: Sequence[Sample], seed: int, numbers: range | None = None) -> C
 
 
 def _case(scenario: Scenario, stock: dict[str, Sample], seed: int, number: int) -> Case:
-    dice, facts = chance(KIND, seed, number), _facts(stock)[scenario.name]
+    dice, facts = chance(KIND, seed, number), facts_of(stock)[scenario.name]
     strikes = [_strike(facts, dice, seed + number // len(SCENARIOS))]
     while dice.random() < 0.3:
         strikes.append(_strike(facts, dice, dice.randrange(10_000)))
@@ -182,17 +184,7 @@ class Ended:
 
 def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> Ended:
     """Run a command of its own session to its end, or to the strike; nothing of it is left running."""
-    log = place / "log"
-    orders = Orders(str(place / "lab"), str(log)) if strike is None else _orders(strike, place, log)
-    process = subprocess.Popen(
-        _command(arguments, place),
-        env={**environment(), **orders.variables(), "XDG_CACHE_HOME": str(place / "cache")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
+    process = start(arguments, place, strike)
     seconds = strike.seconds if strike is not None else None
     try:
         _, err = process.communicate(timeout=MOST_SECONDS if seconds is None else seconds)
@@ -201,6 +193,21 @@ def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) ->
         return Ended(None if seconds is None else -signal.SIGKILL, "no end in time")
     _end_session(process)
     return Ended(process.returncode, err)
+
+
+def start(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> subprocess.Popen[str]:
+    """Start a command in a session of its own."""
+    log = place / "log"
+    orders = Orders(str(place / "lab"), str(log)) if strike is None else _orders(strike, place, log)
+    return subprocess.Popen(
+        _command(arguments, place),
+        env={**environment(), **orders.variables(), "XDG_CACHE_HOME": str(place / "cache")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
 
 
 def _orders(strike: Strike, place: Path, log: Path) -> Orders:
@@ -222,9 +229,9 @@ def _judge(
     for strike in strikes:
         ended = _run(scenario.arguments, place, strike)
         yield from _ended_well(ended, strike)
-        yield from _readers(scenario, place / "lab", facts)
-    yield from _completed(scenario, place, facts)
-    left = [name for name in _shared_memory() - shared if _is_of_the_dead(name)]
+        yield from check_readers(scenario, place / "lab", facts)
+    yield from check_completed(scenario, place, facts)
+    left = sorted(name for name in _shared_memory() - shared if _is_nobodys(name))
     if left:
         yield f"left in shared memory: {', '.join(left)}"
 
@@ -240,7 +247,7 @@ def _ended_well(ended: Ended, strike: Strike) -> Iterator[str]:
         yield f"{strike}: {ended.err[-500:]}"
 
 
-def _readers(scenario: Scenario, lab: Path, facts: dict[str, Any]) -> Iterator[str]:
+def check_readers(scenario: Scenario, lab: Path, facts: dict[str, Any]) -> Iterator[str]:
     """Whatever a kill left, readers answer truly, and do not take it for damage."""
     if not lab.exists():
         return
@@ -258,7 +265,7 @@ def _readers(scenario: Scenario, lab: Path, facts: dict[str, Any]) -> Iterator[s
                 yield f"after the kill curve of {sweep} tells {row}"
 
 
-def _completed(scenario: Scenario, place: Path, facts: dict[str, Any]) -> Iterator[str]:
+def check_completed(scenario: Scenario, place: Path, facts: dict[str, Any]) -> Iterator[str]:
     """Run the command again, undisturbed: the lab must be that of one that nobody ever disturbed."""
     for arguments in (scenario.arguments, *scenario.then):
         ended = _run(arguments, place)
@@ -285,10 +292,15 @@ def _shared_memory() -> set[str]:
     return set()
 
 
-def _is_of_the_dead(name: str) -> bool:
-    """Return whether a piece of shared memory is named after a process that has ended."""
-    numbers = [int(number) for number in re.findall(r"[0-9]+", name) if 1 < int(number) < 1 << 22]
-    return bool(numbers) and not any(Path(f"/proc/{number}").exists() for number in numbers)
+def _is_nobodys(name: str) -> bool:
+    """Return whether no process that lives has a piece of shared memory open."""
+    if not (SHARED_MEMORY / name).exists():
+        return False
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        with suppress(OSError):
+            if str(SHARED_MEMORY / name) in maps.read_text():
+                return False
+    return (SHARED_MEMORY / name).exists()
 
 
 def make_facts(folder: Path, stock: Sequence[Sample]) -> None:
@@ -329,5 +341,6 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _facts(stock: dict[str, Sample]) -> dict[str, Any]:
+def facts_of(stock: dict[str, Sample]) -> dict[str, Any]:
+    """Return what became of every scenario without a disturbance."""
     return _read_facts(next(iter(stock.values())).folder.parent / FACTS)

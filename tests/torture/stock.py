@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -125,13 +125,12 @@ class Sample:
         return [f"run again: {answer.err}" for answer in answers if answer.code != 0]
 
 
-def make_stock(folder: Path) -> list[Sample]:
-    """Make all labs below a folder and return them."""
-    for name, make in _MAKERS.items():
-        place = folder / name
-        make(place)
-        _complete(Sample(place), folder / "completing")
-    return stock(folder)
+def make_stock(folder: Path, names: Sequence[str] | None = None) -> list[Sample]:
+    """Make all labs, or some, below a folder and return them."""
+    for name in names or _MAKERS:
+        _MAKERS[name](folder / name)
+        _complete(Sample(folder / name), folder / "completing")
+    return [sample for sample in stock(folder) if sample.folder.exists()]
 
 
 def stock(folder: Path) -> list[Sample]:

@@ -115,3 +115,13 @@ def test_a_copy_of_a_study_under_a_name_with_a_nought_before_it_is_none_of_ours(
     found = verify_lab(lab)
 
     assert (found.findings, found.foreign) == ([], [lab / "sweeps" / "quad" / "04"])
+
+
+def test_packs_without_the_study_json_that_is_written_before_them_are_named(copy):
+    lab = copy("growing")
+    path = lab / "sweeps" / "quad" / "growing" / "4" / "study.json"
+    path.unlink()
+
+    (finding,) = verify_lab(lab).findings
+
+    assert finding.path == path and "is missing beside packs of its study" in finding.problem

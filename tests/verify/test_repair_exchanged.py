@@ -160,3 +160,32 @@ def test_the_tables_of_a_study_carry_all_that_its_record_needs(copy, make_spec):
     _, notes = parquet.read_whole(lab / "sweeps" / "quad" / "4" / "measurements.parquet")
 
     assert notes["record"]["sweep"] == fixed_digest(make_spec())
+
+
+def test_a_study_that_grew_without_its_study_json_lost_the_packs_that_it_had_trained(copy, curves, make_spec):
+    lab, straight = copy("growing"), curves(copy("grown"), "quad")
+    growing = lab / "sweeps" / "quad" / "growing" / "4"
+    (growing / "study.json").unlink()
+    packs = sorted(path.name for path in (growing / "parts").iterdir())
+
+    _, found = repair_lab(lab)
+
+    assert found.is_sound
+    assert sorted(path.name for path in (growing / "parts").iterdir()) == packs
+    run_sweep(make_spec(trials=5), lab, num_workers=1)
+    assert curves(lab, "quad") == straight
+
+
+def test_a_spec_that_is_lost_took_the_rule_of_its_sampler_with_it(copy, curves, make_spec):
+    """The file that the user has does not tell the version of the sampler; the studies do."""
+    lab = copy("two")
+    shutil.rmtree(lab / "sweeps" / "quad")
+    run_sweep(make_spec(sampler_version=1), lab, num_workers=1)
+    before = curves(lab, "quad")
+    (lab / "sweeps" / "quad" / "sweep.json").write_text("{")
+
+    repair_lab(lab)
+    run_sweep(make_spec(), lab, num_workers=1)
+
+    assert curves(lab, "quad") == before
+    assert Lab.open(lab).sweep("quad").spec.search.sampler_version == 1

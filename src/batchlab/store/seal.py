@@ -14,10 +14,13 @@ import pydantic_core
 import xxhash
 
 from batchlab.core.value import Value
-from batchlab.errors import VERIFY, DamagedError
+from batchlab.errors import VERIFY, DamagedError, shown
 from batchlab.files import MOST_JSON_BYTES, parse_json, read_bounded, write_file
 
 KEY = "digest"
+MOST_WHY = 1_000
+"""Characters of what is told of a damaged file."""
+
 _TAIL = b',\n "' + KEY.encode() + b'": "'
 _END = b'"\n}\n'
 
@@ -106,8 +109,8 @@ class MismatchError(Exception):
 
 
 def damaged(path: Path, why: str) -> DamagedError:
-    """Return the error for a file that cannot be read as what it should be."""
-    return DamagedError(f"{path} is damaged: {why}. {VERIFY}")
+    """Return the error for a file that cannot be read as what it should be; what other libraries say may be anything."""
+    return DamagedError(f"{path} is damaged: {shown(why, MOST_WHY)}. {VERIFY}")
 
 
 def changed(path: Path) -> DamagedError:

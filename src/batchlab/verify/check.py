@@ -9,7 +9,7 @@ from typing import Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
-from batchlab.errors import DamagedError, LabError, UnreadableError
+from batchlab.errors import VERIFY, DamagedError, LabError, UnreadableError
 from batchlab.files import TEMPORARY, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
@@ -144,6 +144,7 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
     yield from _pack_problems(folder, sweep)
     try:
         if not folder.has_begun():
+            _check_no_packs(folder)
             return
         record = folder.record()
     except LabError as error:
@@ -164,6 +165,17 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
         return
     if record.state == "finished":
         yield from _outcome_problems(folder, record, deep)
+
+
+def _check_no_packs(folder: StudyFolder) -> None:
+    """Raise DamagedError where packs were trained for a study that has no study.json: it is written before them."""
+    if folder.is_sealed and has_packs(folder):
+        raise DamagedError(f"{folder.folder / 'study.json'} is missing beside packs of its study. {VERIFY}")
+
+
+def has_packs(folder: StudyFolder) -> bool:
+    """Return whether packs of a study lie in its folder; those that a kill left of one that begins to grow are none."""
+    return any(any((folder.folder / kind).glob("trials-*")) for kind in PACKS)
 
 
 def _outcome_problems(folder: StudyFolder, record: StudyRecord, deep: bool) -> Problems:

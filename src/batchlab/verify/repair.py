@@ -18,6 +18,7 @@ from batchlab.errors import BatchlabError, LabError, UnreadableError
 from batchlab.files import is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
 from batchlab.folders import move
 from batchlab.published.goals import paper_goal
+from batchlab.search.samplers import draw_points
 from batchlab.store.lab import ASKS_FOR_MORE, Lab, check_belongs
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
@@ -26,10 +27,11 @@ from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
-from batchlab.verify.check import Report, study_problems, verify_lab
+from batchlab.verify.check import Report, has_packs, study_problems, verify_lab
 from batchlab.verify.findings import Finding, Verification
 from batchlab.verify.restored import Restored, restore_text
 
+MOST_ROUNDS = 5
 CARRIED_BY: dict[Literal["trials.json", "confirmed.json"], str] = {
     "trials.json": "measurements.parquet",
     "confirmed.json": "confirmed.parquet",
@@ -47,7 +49,9 @@ def repair_lab(
         repair.format()
         found = verify_lab(folder, deep=deep, report=lambda share: report(share / 2))
         _check_readable(found)
-        while repair.mend_all(found.findings):  # what was moved to its place may have damages of its own
+        for _ in range(MOST_ROUNDS):  # what was moved to its place may have damages of its own
+            if not repair.mend_all(found.findings):
+                break
             found = verify_lab(folder, deep=deep, report=lambda share: report(0.5 + share / 2))
         return repair.done, found
 
@@ -165,7 +169,7 @@ class _Repair:
         if restored is not None:
             self._restore(folder, restored, bad)
         elif "study.json" in bad:
-            self._forget(folder, bad)
+            self._forget(folder, sweep, bad)
         elif bad:
             self._mend_outcome(folder, folder.record(), bad)
 
@@ -219,13 +223,18 @@ class _Repair:
         folder.save_record(restored.record)
         self.done.append(f"{folder.folder / 'study.json'}: written again from measurements.parquet")
 
-    def _forget(self, folder: StudyFolder, bad: dict[str, str]) -> None:
-        """Set the outcome of a study aside for which nothing vouches any more."""
+    def _forget(self, folder: StudyFolder, sweep: StoredSweep | None, bad: dict[str, str]) -> None:
+        """Set the outcome of a study aside for which nothing vouches any more; its packs, if any, are gone on from."""
         if self._go_on_growing(folder):
             return
         self._set_aside_files(folder, bad)
         self._set_aside_files(folder, dict.fromkeys(OUTCOME, "without a study.json nothing vouches for it"))
-        self.done.append(f"{folder.folder}: its outcome is set aside; `batchlab run` trains what is missing again")
+        size = int(folder.folder.name)
+        if sweep is not None and sweep.spec is not None and size in sweep.batch_sizes and has_packs(folder):
+            study = sweep.spec.study(size)
+            points = tuple(draw_points(study))
+            folder.save_record(StudyRecord(study=study, points=points, sweep=fixed_digest(sweep.spec)))
+            self.done.append(f"{folder.folder / 'study.json'}: written again; `batchlab run` goes on from its packs")
 
     def _mend_outcome(self, folder: StudyFolder, record: StudyRecord, bad: dict[str, str]) -> None:
         """Write again what a sound file beside it carries; forget what cannot be."""
