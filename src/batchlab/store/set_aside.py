@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 
-from batchlab.files import is_there, make_folder, write_json
+from batchlab.files import MOST_JSON_BYTES, is_there, make_folder, read_bounded, write_file, write_json
 from batchlab.folders import move
 
 SET_ASIDE = "set-aside"
@@ -23,12 +23,24 @@ class SetAside:
         """Move a file, a folder or a link there, write down why, and return its place; None where there was none."""
         if not is_there(path):
             return None
+        place = self._place(path)
+        move(path, place)
+        self._tell(path, problem)
+        return place
+
+    def keep(self, path: Path, problem: str) -> None:
+        """Keep a copy of a file that is about to be written anew."""
+        write_file(self._place(path), read_bounded(path, MOST_JSON_BYTES))
+        self._tell(path, problem)
+
+    def _place(self, path: Path) -> Path:
         place = _free(self.folder / path.relative_to(self._lab))
         make_folder(place.parent)
-        move(path, place)
+        return place
+
+    def _tell(self, path: Path, problem: str) -> None:
         self._why.append({"path": str(path.relative_to(self._lab)), "problem": problem})
         write_json(self.folder / "why.json", self._why)
-        return place
 
 
 def _free(place: Path) -> Path:

@@ -249,7 +249,7 @@ class _Repair:
             self.done.append(f"{folder.folder}: no longer confirmed; `batchlab run` confirms it again")
         record = record.without_files({*bad, *(CONFIRMED if bad.keys() & set(CONFIRMED) else ())})
         if not bad.keys() & {"trials.json", "measurements.parquet"}:
-            folder.save_record(record)
+            self._replace_record(folder, record, "its files are others now")
         elif record.study is None:
             self.set_aside(folder.folder, "an imported study that is not whole")
             self.done.append(f"{folder.folder}: import its archive again")
@@ -260,14 +260,19 @@ class _Repair:
         """Let a study be searched again; trials aside go on as a part of it, and what was confirmed will fit again."""
         if self._go_on_growing(folder):
             return
-        names = ("trials.json", "measurements.parquet", "study.json")
+        names = ("trials.json", "measurements.parquet")
         self._set_aside_files(folder, dict.fromkeys(names, "its study is searched again"))
         kept = {name: seal for name, seal in (record.files or {}).items() if name in CONFIRMED}
         if (folder.folder / "aside.parquet").exists():
             make_folder(folder.part_path(ASIDE).parent)
             move(folder.folder / "aside.parquet", folder.part_path(ASIDE))
-        folder.save_record(record.begun_anew().with_files(kept))
+        self._replace_record(folder, record.begun_anew().with_files(kept), "its study is searched again")
         self.done.append(f"{folder.folder}: `batchlab run` trains it again")
+
+    def _replace_record(self, folder: StudyFolder, record: StudyRecord, why: str) -> None:
+        """Write study.json anew; as it was, it is kept beside what was set aside."""
+        self._aside.keep(folder.folder / "study.json", why)
+        folder.save_record(record)
 
     def _go_on_growing(self, folder: StudyFolder) -> bool:
         """Let the study that was growing beside one take its place: it holds all that was known, and more."""
