@@ -174,3 +174,18 @@ def test_a_study_that_grew_without_its_study_json_lost_the_packs_that_it_had_tra
     assert sorted(path.name for path in (growing / "parts").iterdir()) == packs
     run_sweep(make_spec(trials=5), lab, num_workers=1)
     assert curves(lab, "quad") == straight
+
+
+def test_a_spec_that_is_lost_took_the_rule_of_its_sampler_with_it(copy, curves, make_spec):
+    """The file that the user has does not tell the version of the sampler; the studies do."""
+    lab = copy("two")
+    shutil.rmtree(lab / "sweeps" / "quad")
+    run_sweep(make_spec(sampler_version=1), lab, num_workers=1)
+    before = curves(lab, "quad")
+    (lab / "sweeps" / "quad" / "sweep.json").write_text("{")
+
+    repair_lab(lab)
+    run_sweep(make_spec(), lab, num_workers=1)
+
+    assert curves(lab, "quad") == before
+    assert Lab.open(lab).sweep("quad").spec.search.sampler_version == 1

@@ -109,7 +109,7 @@ class MismatchError(Exception):
 
 
 def damaged(path: Path, why: str) -> DamagedError:
-    """Return the error for a file that cannot be read as what it should be; what other libraries say may be anything."""
+    """Return the error for a file that cannot be read as what it should be, whatever other libraries say of it."""
     return DamagedError(f"{path} is damaged: {shown(why, MOST_WHY)}. {VERIFY}")
 
 
