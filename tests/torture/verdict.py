@@ -322,6 +322,8 @@ class _Judge:
         if "written by a newer" in ask("status", "--lab", self._lab).err:
             return
         yield from self._kept_after(self._repair_only)
+        if not self._has_seals:
+            return
         yield from self._complete("run after repair")
         again = self._sample.complete(self._lab)
         if again:

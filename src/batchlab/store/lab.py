@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -186,6 +186,7 @@ class Lab:
                 f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
             )
         if not is_there(path):
+            sweep = self._as_studied(sweep)
             self.save_spec(sweep)
             return sweep
         stored = self._spec(sweep.name)
@@ -200,6 +201,17 @@ class Lab:
         if sweep.plain() != stored.plain():
             self.save_spec(sweep)
         return sweep
+
+    def _as_studied(self, sweep: Sweep) -> Sweep:
+        """Return a spec that is stored anew, with what it leaves open as the studies that are there already have it."""
+        kept: dict[str, Any] = {}
+        for study in (self.study_folder(sweep.name, size) for size in sweep.search.batch_sizes):
+            with suppress(LabError):
+                record = study.record() if study.has_record else None
+                if record is not None and record.study is not None:
+                    kept = {"sampler_version": record.study.sampler_version, "confirm": record.study.confirm}
+        kept = {name: value for name, value in kept.items() if name not in sweep.search.model_fields_set}
+        return sweep.model_copy(update={"search": sweep.search.model_copy(update=kept)})
 
     def study_folder(self, sweep_name: str, batch_size: int) -> StudyFolder:
         """Return the folder of one study; LabError where it is a link."""
@@ -303,7 +315,7 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
     if record.study is None or sweep.spec is None:
         return
     if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
-        raise damaged(path, "it is of another study than its sweep's")
+        raise damaged(path, f"it is of another study than its sweep's, {_spec_of(folder)}")
     if changes := study_changes(record.study, sweep.spec.study(batch_size)):
         raise damaged(path, f"{ASKS_FOR_MORE} {_spec_of(folder)}: {'; '.join(changes)}; one of both is older")
     if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):

@@ -27,8 +27,8 @@ from batchlab.store.study_record import StudyRecord
 def accept_edit(lab: Lab, path: Path) -> None:
     """Give a file of a lab that was edited a new seal; InputError where it cannot be accepted, and why."""
     try:
-        parts = path.resolve().relative_to(lab.folder.resolve()).parts
-    except ValueError:
+        parts = (path.parent.resolve() / path.name).relative_to(lab.folder.resolve()).parts
+    except (ValueError, OSError, RuntimeError):  # a link that leads to itself is the last
         raise InputError(f"{path} is not in lab {lab.folder}. Name a file of it.") from None
     if not lab.is_sealed:
         raise InputError(f"Lab {lab.folder} has no seals yet: `batchlab verify --repair` brings it up to date.")
