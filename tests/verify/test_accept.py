@@ -71,3 +71,12 @@ def test_what_is_no_file_of_a_sweep_has_nothing_to_accept(nqm, name):
 def test_a_file_outside_the_lab_is_refused(nqm, tmp_path):
     with pytest.raises(InputError, match="is not in lab"):
         accept_edit(Lab.open(nqm), tmp_path / "elsewhere" / "trials.json")
+
+
+def test_a_link_that_leads_to_itself_ended_in_a_traceback(copy):
+    lab = copy("two")
+    (lab / "loop").symlink_to("loop")
+
+    for path in (lab / "loop", lab / "loop" / "trials.json"):
+        with pytest.raises(InputError):
+            accept_edit(Lab.open(lab), path)

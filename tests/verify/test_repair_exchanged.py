@@ -150,9 +150,10 @@ def test_what_was_set_aside_tells_why(copy):
     repair_lab(lab)
 
     (place,) = (lab / "set-aside").iterdir()
-    (why,) = json.loads((place / "why.json").read_text())
-    assert why["path"] == "sweeps/quad/4/trials.json"
-    assert "is damaged" in why["problem"]
+    damaged, kept = json.loads((place / "why.json").read_text())
+    assert damaged["path"] == "sweeps/quad/4/trials.json"
+    assert "is damaged" in damaged["problem"]
+    assert kept == {"path": "sweeps/quad/4/study.json", "problem": "its files are others now"}
 
 
 def test_the_tables_of_a_study_carry_all_that_its_record_needs(copy, make_spec):
