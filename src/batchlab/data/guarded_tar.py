@@ -57,12 +57,17 @@ def open_tar(file: IO[bytes], mode: Literal["r:", "r|"]) -> tarfile.TarFile:
     return tarfile.open(fileobj=file, mode=mode, tarinfo=_Member)
 
 
-def members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield the members in their order; none is remembered."""
+def members(tar: tarfile.TarFile, most_bytes: int) -> Iterator[tarfile.TarInfo]:
+    """Yield the members in their order; none is remembered, and none has more than `most_bytes`.
+
+    To pass over one of exabytes would take years: the reader goes on block by block after the file has ended.
+    """
     for _ in range(MOST_MEMBERS):
         member = tar.next()
         if member is None:
             return
+        if member.size > most_bytes:
+            raise tarfile.ReadError(f"a member has {member.size:,} bytes, more than {most_bytes:,}")
         tar.members.clear()  # type: ignore[attr-defined]
         yield member
     raise tarfile.ReadError(f"it has more than {MOST_MEMBERS:,} members")

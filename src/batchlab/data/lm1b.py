@@ -201,7 +201,7 @@ def _unpack(archive: Path, folder: Path) -> None:
     wanted = {Path(name) for name in (*TRAIN_SHARDS, VAL_FILE, TEST_FILE)}
     progress = ReadingProgress(f"{archive.name}: unpacking", archive.stat().st_size)
     with open_tar_gz(archive, _MOST_TEXT_BYTES, progress) as tar:
-        for member in members(tar):
+        for member in members(tar, _MOST_TEXT_BYTES):
             name = Path(*Path(member.name).parts[-2:])
             if name in wanted and member.isfile() and (content := tar.extractfile(member)):
                 make_folder((folder / name).parent)

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def open_map(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return a kept array, read-only; DataError where its file is none, or has another shape than it should."""
     try:
         opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, OverflowError, SyntaxError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, OverflowError, SyntaxError, TokenError, zipfile.BadZipFile) as error:
         reason = shown(str(error))
         raise DataError(f"{path} holds no whole array: {reason}. Delete it to have it made again.") from error
     if not isinstance(opened, np.memmap) or opened.shape != (shape or opened.shape):

@@ -95,7 +95,7 @@ def tar_members(tar: Path | StoredFile) -> Iterator[StoredFile]:
             with open_tar(file, "r:") as opened:
                 yield from (
                     StoredFile(member.name.removeprefix("./"), member.size, path, member.offset_data)
-                    for member in members(opened)
+                    for member in members(opened, end - start)
                     if member.isfile()
                 )
     except (tarfile.TarError, OSError) as error:

@@ -42,8 +42,9 @@ def read_members(path: Path, names: Collection[str], most_bytes: int) -> dict[st
     DataError names one that is no regular file or that has more than `most_bytes`.
     """
     read = {}
-    with open_tar_gz(path, max(MOST_FILES * most_bytes, MOST_SMALL)) as tar:
-        for member in members(tar):
+    most = max(MOST_FILES * most_bytes, MOST_SMALL)
+    with open_tar_gz(path, most) as tar:
+        for member in members(tar, most):
             name = member.name.rpartition("/")[2]
             if name not in names:
                 continue
