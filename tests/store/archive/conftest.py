@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
+
+from batchlab.core.sweep import Sweep
+from batchlab.run.runner import run_sweep
+from batchlab.store.archive.exporter import export_lab
+from batchlab.store.archive.importer import import_archive
+from batchlab.store.lab import Lab
 
 HEADER = "step,train/cross_entropy_error,val/classification_error"
 
@@ -75,3 +82,73 @@ def tree(tmp_path) -> Path:
     write_trial(eight, 1, [(0, 2.3, 0.9), (40, 2.0, 0.8)])
     write_trial(eight, 2, [(0, 2.3, 0.9), (60, 2.0, 0.7)])
     return root
+
+
+SMALL = {
+    "name": "small",
+    "workload": {"dataset": "nqm", "model": "quadratic", "optimizer": "sgd"},
+    "sweep": {
+        "batch_sizes": [1, 16],
+        "trials": 3,
+        "max_steps": 50,
+        "goal": "val/risk <= 1.5",
+        "evaluate": {"every": 5},
+    },
+    "search_space": {"learning_rate": {"min": 0.1, "max": 1.5, "scale": "log"}},
+}
+
+
+@pytest.fixture(scope="session")
+def small_spec() -> dict:
+    """The spec of a sweep that is run in a moment."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def run_lab(tmp_path_factory) -> Path:
+    """A lab in which the sweep `small` was run. Do not write to it."""
+    folder = tmp_path_factory.mktemp("run") / "lab"
+    run_sweep(Sweep.parse(SMALL, "spec"), folder, num_workers=1)
+    return folder
+
+
+@pytest.fixture
+def exported(run_lab, tmp_path) -> Path:
+    """The export of the sweep that was run."""
+    list(export_lab(Lab.open(run_lab), tmp_path / "exported"))
+    return tmp_path / "exported"
+
+
+@pytest.fixture
+def bring():
+    """Return a function that imports an archive in this process."""
+
+    def run(source: Path, lab: Path, **options):
+        return import_archive(source, lab, processes=1, **options)
+
+    return run
+
+
+@pytest.fixture
+def pack():
+    """Return a function that puts a tree into a tar file, its members in the given order."""
+
+    def run(tree: Path, path: Path, mode: str = "w", order=None) -> Path:
+        members = order or sorted(file for file in tree.rglob("*") if file.is_file())
+        with tarfile.open(path, mode) as archive:
+            for member in members:
+                archive.add(member, member.relative_to(tree.parent))
+        return path
+
+    return run
+
+
+@pytest.fixture
+def all_files():
+    """Return a function that gives the bytes of every file below a folder, by its path; a lock tells nothing."""
+
+    def run(folder: Path) -> dict[str, bytes]:
+        paths = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+        return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+    return run

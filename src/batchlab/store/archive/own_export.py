@@ -12,7 +12,8 @@ from batchlab.core.growth import fixed_digest, study_changes
 from batchlab.core.measurement import Measurements
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Trial
-from batchlab.errors import SpecError
+from batchlab.errors import SpecError, shown
+from batchlab.store.archive.admission import is_sweep_name
 from batchlab.store.archive.layout import RejectedError, StudyPath
 from batchlab.store.consistency import problems, steps_to_goal
 from batchlab.store.migrations import upgraded_sweep
@@ -31,7 +32,10 @@ def read_sweep(extra: Mapping[str, Any], path: StudyPath, name: str | None) -> S
         raise RejectedError(f"study.json is of a sweep of {sweep.workload.name}, its folder of {path.workload}")
     if path.batch_size not in sweep.search.batch_sizes:
         raise RejectedError(f"study.json is of a sweep that has no batch size {path.batch_size}")
-    return sweep if name is None else sweep.model_copy(update={"name": name})
+    sweep = sweep if name is None else sweep.model_copy(update={"name": name})
+    if not is_sweep_name(sweep.name):
+        raise RejectedError(f'no sweep can be called "{shown(sweep.name)}"; give it a name with --as')
+    return sweep
 
 
 def read_record(
