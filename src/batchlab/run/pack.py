@@ -157,6 +157,8 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
         return min(hooks.end_step(), _own_end(task, program, recorder))
 
     for evaluated in train(program, task.study, end_step, between_chunks):
+        if saved is not None:
+            _check_columns(task, saved, evaluated)
         recorder.add(evaluated)
         hooks.progress(recorder.standing())
         if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
@@ -215,6 +217,14 @@ def _state_problem(program: Program, task: PackTask, saved: Mapping[str, np.ndar
     if not all(0 < step <= program.step for step in diverged.values()):
         return "a trial diverged at a step that it has not trained to"
     return None
+
+
+def _check_columns(task: PackTask, saved: Mapping[str, np.ndarray], evaluated: Evaluated) -> None:
+    """Raise UnusableCheckpointError where the rows of a checkpoint could not hold what the program measures."""
+    for name, values in evaluated.metrics.items():
+        held = saved.get(f"rows.{name}", values).dtype
+        if np.result_type(held, values.dtype) != held:
+            raise UnusableCheckpointError(task.checkpoint, f"{name} is {held}, and the program's is {values.dtype}")
 
 
 def _have_all_met(program: Program, recorder: Recorder) -> bool:

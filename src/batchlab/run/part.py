@@ -12,8 +12,7 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError
 from batchlab.search.race import Outcome
-from batchlab.store.pack_check import check_part
-from batchlab.store.seal import damaged
+from batchlab.store.pack_check import check_part, repeats
 from batchlab.store.study_folder import StudyFolder
 
 
@@ -66,14 +65,12 @@ class Part:
 
 def read_parts(folder: StudyFolder, study: Study) -> dict[str, Part]:
     """Return the finished packs of a study by name; DamagedError names one that is not of it, or is there twice."""
-    parts: dict[str, Part] = {}
-    for name, (rows, record) in folder.parts(study.fingerprint).items():
+    found = folder.parts(study.fingerprint)
+    for name, (rows, record) in found.items():
         check_part(folder.part_path(name), rows, record, study)
-        part = Part.read(rows, record)
-        if (other := next((each for each in parts if parts[each].outcomes == part.outcomes), None)) is not None:
-            raise damaged(folder.part_path(name), f"it is {other} once more")
-        parts[name] = part
-    return parts
+    for _, error in repeats({folder.part_path(name): record["outcomes"] for name, (_, record) in found.items()}):
+        raise error
+    return {name: Part.read(*part) for name, part in found.items()}
 
 
 def farthest(parts: Sequence[Part]) -> dict[int, tuple[Outcome, Part]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
+from batchlab.errors import DamagedError
 from batchlab.store.pack_name import names_pack
 from batchlab.store.seal import damaged
 
@@ -28,6 +30,18 @@ def check_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], study: Study)
     """Raise DamagedError where what a checkpoint tells of its trials cannot be; its program is not looked at."""
     for problem in _checkpoint_problems(path, arrays, study):
         raise damaged(path, problem)
+
+
+def repeats(told: Mapping[Path, Any]) -> Iterator[tuple[Path, DamagedError]]:
+    """Yield every finished pack that tells of its trials just what another one before it does: it is a copy.
+
+    A trial may be in two packs, where it trained on; but its steps and seconds must not count twice.
+    """
+    seen: dict[str, Path] = {}
+    for path, outcomes in told.items():
+        first = seen.setdefault(json.dumps(outcomes, sort_keys=True), path)
+        if first != path:
+            yield path, damaged(path, f"it is {first.name} once more")
 
 
 def _part_problems(path: Path, rows: Measurements, record: Mapping[str, Any], study: Study) -> Iterator[str]:

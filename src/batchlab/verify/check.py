@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
@@ -15,7 +15,7 @@ from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.consistency import check_outcome
 from batchlab.store.lab import Lab, check_belongs
-from batchlab.store.pack_check import check_checkpoint, check_part
+from batchlab.store.pack_check import check_checkpoint, check_part, repeats
 from batchlab.store.rejected import FILE as REJECTED
 from batchlab.store.rejected import read_rejected
 from batchlab.store.seal import damaged
@@ -216,24 +216,28 @@ def _pack_problems(folder: StudyFolder, sweep: StoredSweep | None) -> Problems:
         except LabError as error:
             yield _link(folder, kind), error
             continue
+        told: dict[Path, Any] = {}
         for place, path in paths:
             try:
-                _check_pack(place, path, study)
+                if outcomes := _check_pack(place, path, study):
+                    told[path] = outcomes
             except LabError as error:
                 yield path, error
+        yield from repeats(told)
 
 
-def _check_pack(place: StudyFolder, path: Path, study: Study | None) -> None:
-    """Raise LabError where a pack is not as it was written, or not of its study."""
+def _check_pack(place: StudyFolder, path: Path, study: Study | None) -> Any:
+    """Return what a finished pack tells of its trials; LabError where a pack is not as written, or not of its study."""
     fingerprint = None if study is None else study.fingerprint
     if path.suffix == ".parquet":
         rows, record = place.part(path, fingerprint)
         if study is not None:
             check_part(path, rows, record, study)
-    else:
-        arrays = read_checkpoint(path, fingerprint)
-        if study is not None and arrays is not None:
-            check_checkpoint(path, arrays, study)
+        return record["outcomes"]
+    arrays = read_checkpoint(path, fingerprint)
+    if study is not None and arrays is not None:
+        check_checkpoint(path, arrays, study)
+    return None
 
 
 def _link(folder: StudyFolder, kind: str) -> Path:
