@@ -67,8 +67,8 @@ class Lab:
 
     @classmethod
     def at(cls, folder: Path) -> Lab:
-        """Return the lab in `folder`, however damaged; LabError if there is nothing of one."""
-        if not any((folder / name).exists() for name in ("lab.json", "sweeps")):
+        """Return the lab in `folder`, however damaged; LabError if there is nothing of one, or one in the making."""
+        if not (folder / "lab.json").exists() and not _folders(folder / "sweeps"):
             raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
         return cls(folder)
 
