@@ -92,8 +92,14 @@ def install(orders: Orders, who: str) -> None:
 def _heard(counter: _Counter, event: str, arguments: tuple[Any, ...]) -> None:
     if event not in _EVENTS or (event == "open" and not _is_writing(arguments)):
         return
-    if _is_inside(counter, arguments[0]) or (event != "open" and -1 not in arguments[1:] and arguments[1:]):
+    if _is_inside(counter, arguments[0]) or _is_in_open_folder(counter, event, arguments):
         counter.count(event)
+
+
+def _is_in_open_folder(counter: _Counter, event: str, arguments: tuple[Any, ...]) -> bool:
+    """Return whether a name is one in a folder of the lab that is open, as when a tree is removed."""
+    folder = arguments[-1] if event in ("os.remove", "os.rmdir", "os.mkdir", "os.rename") else -1
+    return isinstance(folder, int) and folder != -1 and _is_inside(counter, _path_of(folder))
 
 
 def _is_writing(arguments: tuple[Any, ...]) -> bool:

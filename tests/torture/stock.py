@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.store.archive.exporter import export_lab
+from batchlab.store.archive.manifest import NAME as MANIFEST
 from batchlab.store.lab import Lab
 from tests.torture.asking import REPOSITORY, ask
 from tests.torture.content import Content, content
@@ -199,6 +200,7 @@ def _imported(place: Path) -> None:
         plain = json.loads(path.read_text())
         plain.pop("_batchlab", None)
         path.write_text(json.dumps(plain))
+    (out / MANIFEST).unlink()
     mnist = out / "mnist" / "simple_cnn_base"
     mnist.mkdir(parents=True)
     (out / "nqm" / "quadratic" / "sgd").rename(mnist / "sgd")

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from batchlab.errors import DamagedError
+from batchlab.errors import DamagedError, LabError
 from batchlab.store.lab import Lab
 from batchlab.store.status import sweep_statuses
 from batchlab.verify.check import verify_lab
@@ -125,3 +125,20 @@ def test_packs_without_the_study_json_that_is_written_before_them_are_named(copy
     (finding,) = verify_lab(lab).findings
 
     assert finding.path == path and "is missing beside packs of its study" in finding.problem
+
+
+def test_a_study_that_was_killed_as_it_began_to_grow_is_not_damaged(copy):
+    lab = copy("growing")
+    growing = lab / "sweeps" / "quad" / "growing" / "4"
+    (growing / "states").mkdir()
+    shutil.move(growing / "parts" / "trials-3-4.parquet", growing / "states" / "trials-3-4.npz")
+    (growing / "study.json").unlink()
+
+    assert [finding.problem for finding in verify_lab(lab).findings if "study.json" in finding.problem] == []
+
+
+def test_a_lab_in_the_making_was_called_damaged(tmp_path):
+    (tmp_path / "lab" / "sweeps").mkdir(parents=True)
+
+    with pytest.raises(LabError, match="There is no lab in"):
+        Lab.at(tmp_path / "lab")

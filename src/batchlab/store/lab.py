@@ -69,8 +69,8 @@ class Lab:
 
     @classmethod
     def at(cls, folder: Path) -> Lab:
-        """Return the lab in `folder`, however damaged; LabError if there is nothing of one."""
-        if not any(is_there(folder / name) for name in ("lab.json", "sweeps")):
+        """Return the lab in `folder`, however damaged; LabError if there is nothing of one, or one in the making."""
+        if not is_there(folder / "lab.json") and not names_in(folder / "sweeps"):
             raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
         return cls(folder)
 

@@ -174,8 +174,11 @@ def _check_no_packs(folder: StudyFolder) -> None:
 
 
 def has_packs(folder: StudyFolder) -> bool:
-    """Return whether packs of a study lie in its folder; those that a kill left of one that begins to grow are none."""
-    return any(any((folder.folder / kind).glob("trials-*")) for kind in PACKS)
+    """Return whether packs of a study lie in its folder.
+
+    What a kill leaves of one that begins to grow are none: its states, and parts with what it knew before.
+    """
+    return any(any((folder.folder / kind).glob("trials-*")) for kind in ("parts", "checkpoints"))
 
 
 def _outcome_problems(folder: StudyFolder, record: StudyRecord, deep: bool) -> Problems:
