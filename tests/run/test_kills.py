@@ -129,11 +129,16 @@ class Running:
             time.sleep(0.01)
 
 
+def slow(how):
+    """Return a case that only the long tests try."""
+    return pytest.param(how, marks=pytest.mark.slow)
+
+
 needs_proc = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
 
 
 @needs_proc
-@pytest.mark.parametrize("whom", ["the run", "a worker", "all at once"])
+@pytest.mark.parametrize("whom", [slow("the run"), slow("a worker"), "all at once"])
 def test_a_killed_run_leaves_nothing_in_shared_memory(tmp_path, whom):
     with Running(tmp_path) as run:
         named = run.named_memory()
@@ -151,7 +156,9 @@ def test_a_killed_run_leaves_nothing_in_shared_memory(tmp_path, whom):
         assert list(run.temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("how", ["lock removed", "lock replaced", "lab moved", "lab replaced", "lab removed"])
+@pytest.mark.parametrize(
+    "how", ["lock removed", *map(slow, ("lock replaced", "lab moved", "lab replaced", "lab removed"))]
+)
 def test_a_run_whose_lock_is_taken_away_stops_and_writes_nothing_more(tmp_path, how):
     with Running(tmp_path) as run:
         moved = tmp_path / "moved"
@@ -176,6 +183,7 @@ def test_a_run_whose_lock_is_taken_away_stops_and_writes_nothing_more(tmp_path, 
         assert {path: path.stat().st_mtime_ns for path in run.lab.rglob("*")} == there
 
 
+@pytest.mark.slow
 def test_a_second_start_is_refused_while_the_first_runs_without_its_lock_file(tmp_path):
     with Running(tmp_path) as run:
         os.kill(run.process.pid, signal.SIGSTOP)  # so that it cannot notice first

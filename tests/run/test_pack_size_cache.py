@@ -185,6 +185,7 @@ def test_without_a_home_there_is_no_file_and_no_error(study, monkeypatch):
     remember(study, MEASURED)
 
 
+@pytest.mark.slow
 def test_a_bad_entry_never_reaches_the_record_of_a_study(make_digits, tmp_path):
     sweep = make_digits({"engine.pack_size": "auto", "sweep.batch_sizes": [64], "sweep.max_steps": 2})
     key = pack_size_cache._key(sweep.study(64))
