@@ -222,3 +222,72 @@ def test_an_export_says_that_what_was_confirmed_stays_behind(call, lab):
     assert answer.code == 0
     assert re.fullmatch(r"out: 2 studies, digest [0-9a-f]{32}\n", answer.out)
     assert "no place for replicates" in answer.err
+
+
+def test_the_count_of_what_was_left_out_stands_in_status_and_report_ever_after(call, tree):
+    (tree / WORKLOAD / "16" / "2" / "metadata.json").write_text("{")
+    other = tree / "speech" / "lstm" / "sgd"
+    shutil.copytree(tree / WORKLOAD / "64", other / "64")
+    (other / "64" / "study.json").write_text("{")
+    call("import", str(tree), "--workers", "1")
+    (tree / WORKLOAD / "16" / "2" / "metadata.json").unlink()
+    call("import", str(tree), "--workers", "1")
+
+    table = call("status").out.splitlines()
+    rows = json.loads(call("status", "--json").out)
+    call("report", "--out", "report.html")
+    page = Path("report.html").read_text()
+
+    assert table[0].split()[5] == "rejected"
+    assert [(row["workload"], row["rejected"]) for row in rows] == [(WORKLOAD, 1), ("nothing came", 1)]
+    assert "1 broken study or trial of its archive was left out of the lab" in page
+    assert "1 broken study or trial of other workloads was left out of the lab" in page
+
+
+def test_a_sweep_of_the_same_name_is_refused_and_as_gives_it_another(call, lab, tree):
+    path = tree / WORKLOAD / "16" / "2" / "measurements.csv"
+    path.write_text(path.read_text().replace("0.3", "0.31"))
+    before = call("curve").out
+
+    refused = call("import", str(tree), "--workers", "1")
+    stored = call("import", str(tree), "--workers", "1", "--as", "other")
+
+    assert refused.code == 2
+    assert len(refused.err.splitlines()) == 1
+    assert "holds a sweep" in refused.err
+    assert "--as NAME" in refused.err
+    assert stored.code == 0
+    assert call("curve", WORKLOAD.replace("/", "--")).out == before
+
+
+def test_an_import_of_what_is_there_says_so(call, lab, tree):
+    answer = call("import", str(tree), "--workers", "1")
+
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[-1] == (
+        f"The lab held sweep {WORKLOAD.replace('/', '--')} of it already, and is as it was there. Nothing was stored."
+    )
+
+
+def test_an_export_and_its_import_print_the_same_digest(call, lab):
+    exported = call("export", "out").out.split()[-1]
+    answer = call("import", "out", "--lab", "again", "--workers", "1").out
+
+    assert f"All files are as their manifest says; its digest is {exported}." in answer
+
+
+def test_an_export_into_a_folder_with_something_in_it_is_refused(call, lab):
+    Path("out").mkdir()
+    Path("out/mine").write_text("mine")
+
+    answer = call("export", "out")
+
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("batchlab: out is not empty.")
+
+
+def test_more_processes_than_any_machine_has_are_refused(call, tree):
+    answer = call("import", str(tree), "--workers", "5000")
+
+    assert answer.code == 2
+    assert not Path("lab").exists()

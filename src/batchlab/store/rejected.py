@@ -27,11 +27,6 @@ class Rejected(Value):
     archive: str | None = None
     """The archive in which it was met first."""
 
-    @property
-    def thing(self) -> tuple[str, str, str | None]:
-        """What tells it from every other, in whatever archive it is met again."""
-        return self.path, self.reason, self.sweep
-
 
 def read_rejected(lab: Path) -> list[Rejected]:
     """Return what imports have left out of a lab; DamagedError where the file cannot tell."""
@@ -48,12 +43,16 @@ def read_rejected(lab: Path) -> list[Rejected]:
 
 
 def add_rejected(lab: Path, found: Iterable[Rejected]) -> None:
-    """Note what an import has left out; what stands there already is not noted again."""
+    """Note what an import has left out; a thing that stands there already, for whatever reason, is not noted again."""
     known = read_rejected(lab)
-    every = {entry.thing: entry for entry in (*found, *known)}
+    things = {(entry.path, entry.sweep) for entry in known}
+    every = list(known)
+    for entry in found:
+        if not things & {(entry.path, entry.sweep), (entry.path, None)}:
+            things.add((entry.path, entry.sweep))
+            every.append(entry)
     if len(every) > len(known) or not (lab / FILE).exists():
-        ordered = dict.fromkeys(entry.thing for entry in (*known, *every.values()))
-        write_json(lab / FILE, [every[thing].plain() for thing in ordered])
+        write_json(lab / FILE, [entry.plain() for entry in every])
 
 
 def count_rejected(lab: Path, workloads: dict[str, str]) -> Counter[str]:

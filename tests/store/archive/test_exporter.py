@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
 from batchlab.core.sweep import Sweep
-from batchlab.errors import InputError
+from batchlab.errors import InputError, LabError
 from batchlab.run.runner import run_sweep
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
-
-SPEC = {
-    "name": "small",
-    "workload": {"dataset": "nqm", "model": "quadratic", "optimizer": "sgd"},
-    "sweep": {
-        "batch_sizes": [1, 16],
-        "trials": 3,
-        "max_steps": 50,
-        "goal": "val/risk <= 1.5",
-        "evaluate": {"every": 5},
-    },
-    "search_space": {"learning_rate": {"min": 0.1, "max": 1.5, "scale": "log"}},
-}
-
-
-@pytest.fixture(scope="module")
-def run_lab(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("export") / "lab"
-    run_sweep(Sweep.parse(SPEC, "spec"), folder, num_workers=1)
-    return folder
+from batchlab.store.stored_sweep import ImportRecord
 
 
 def files(lab):
@@ -107,9 +89,59 @@ def test_one_workload_can_be_exported(tree, tmp_path):
     assert [folder.name for folder in folders] == ["2", "4"]
 
 
-def test_two_sweeps_of_one_workload_are_refused(run_lab, tmp_path):
-    run_sweep(Sweep.parse(SPEC, "spec"), tmp_path / "lab", num_workers=1)
-    run_sweep(Sweep.parse({**SPEC, "name": "again"}, "spec"), tmp_path / "lab", num_workers=1)
+def test_two_sweeps_of_one_workload_are_refused(small_spec, tmp_path):
+    run_sweep(Sweep.parse(small_spec, "spec"), tmp_path / "lab", num_workers=1)
+    run_sweep(Sweep.parse({**small_spec, "name": "again"}, "spec"), tmp_path / "lab", num_workers=1)
 
     with pytest.raises(InputError, match="Two sweeps of this lab have the workload nqm/quadratic/sgd"):
         list(export_lab(Lab.open(tmp_path / "lab"), tmp_path / "out"))
+
+
+# Into its folder only
+
+
+def test_an_export_never_writes_into_a_folder_that_holds_something(run_lab, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("mine")
+
+    with pytest.raises(InputError, match="is not empty. Export into a new folder"):
+        list(export_lab(Lab.open(run_lab), tmp_path / "out"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+def test_an_empty_folder_is_as_good_as_a_new_one(run_lab, tmp_path):
+    (tmp_path / "out").mkdir()
+
+    assert len(list(export_lab(Lab.open(run_lab), tmp_path / "out"))) == 2
+
+
+def test_a_file_is_no_folder_to_export_to(run_lab, tmp_path):
+    (tmp_path / "out").write_text("mine")
+
+    with pytest.raises(InputError, match="Could not write to .*out: Not a directory"):
+        list(export_lab(Lab.open(run_lab), tmp_path / "out"))
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+@pytest.mark.parametrize("workload", ["../../outside/x", "/tmp/outside/x", "a/../../../outside", "a\x1b/b/c", "a/b"])
+def test_an_export_never_leaves_its_folder(tree, tmp_path, workload):
+    """A lab of somebody else may say that a workload is called ../../outside."""
+    import_archive(tree, tmp_path / "lab", processes=1)
+    lab = Lab.open(tmp_path / "lab")
+    name = "mnist--simple_cnn_base--sgd"
+    record = ImportRecord(name=name, workload=workload, batch_sizes=(2, 4), source={})
+    lab.save_import(record)
+    before = set(tmp_path.rglob("*"))
+
+    with pytest.raises(LabError, match="cannot be a path|exchanged|is of|damaged"):
+        list(export_lab(lab, tmp_path / "deep" / "out", name))
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_half_finished_sweep_is_exported_as_far_as_it_is(run_lab, tmp_path):
+    shutil.copytree(run_lab, tmp_path / "lab")
+    shutil.rmtree(tmp_path / "lab" / "sweeps" / "small" / "16")
+
+    assert [path.name for path in export_lab(Lab.open(tmp_path / "lab"), tmp_path / "out")] == ["1"]
+    import_archive(tmp_path / "out", tmp_path / "again", processes=1)
+    assert Lab.open(tmp_path / "again").results(Lab.open(tmp_path / "again").sweep("small")).unfinished == [16]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
+import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +19,7 @@ import pytest
 from batchlab.analysis import best_measurement, group_trials, steps_to_result
 from batchlab.core.goal import Goal
 from batchlab.core.space import Range, Values
-from batchlab.errors import InputError
+from batchlab.errors import InputError, LabError
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
 
@@ -365,3 +370,274 @@ def test_a_file_with_the_official_name_must_be_the_official_one(tree, tmp_path):
     path = pack(tree, tmp_path / "batch_science_data.tar.bz2", "w:bz2")
 
     refused(path, tmp_path, "SHA-256 .* the published archive 6460ab86")
+
+
+# What is left behind
+
+
+def left_out(lab: Path) -> list[str]:
+    return [entry["path"] for entry in json.loads((lab / "rejected.json").read_text())]
+
+
+def test_what_was_left_out_is_remembered_over_repeats(tree, tmp_path):
+    """The second import of the same archive found everything there, and wiped the list."""
+    (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
+    bring(tree, tmp_path / "lab")
+    before = contents(tmp_path / "lab")
+
+    bring(tree, tmp_path / "lab")
+    bring(pack(tree, tmp_path / "archive.tar"), tmp_path / "lab")
+
+    assert contents(tmp_path / "lab") == before
+    assert left_out(tmp_path / "lab") == [f"{MAIN}/2/3"]
+
+
+def test_what_another_archive_lacks_is_added(tree, tmp_path):
+    (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
+    bring(tree, tmp_path / "lab")
+    other = tmp_path / "other"
+    (tree / "mnist").rename(tree / "fashion")
+    tree.rename(other)
+    (other / "mnist_subsets").rename(tmp_path / "elsewhere")
+    bring(other, tmp_path / "lab")
+
+    assert left_out(tmp_path / "lab") == [f"{MAIN}/2/3", "fashion/simple_cnn_base/sgd/2/3"]
+
+
+def test_the_same_path_under_another_name_is_another_thing(tree, tmp_path):
+    (tree / "mnist_subsets").rename(tmp_path / "elsewhere")
+    (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
+    bring(tree, tmp_path / "lab")
+    bring(tree, tmp_path / "lab", name="other")
+    bring(tree, tmp_path / "lab", name="other")
+
+    assert left_out(tmp_path / "lab") == [f"{MAIN}/2/3", f"{MAIN}/2/3"]
+
+
+def test_what_was_left_out_before_a_stop_is_told_after_it(tree, tmp_path, monkeypatch):
+    """The study with the broken trial waits converted; the import that goes on still knows what it lacks."""
+    (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
+    from batchlab.store.archive.shelf import Shelf
+
+    def stop(self, *details):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Shelf, "put", stop)
+        patch.setattr("batchlab.store.archive.importer.add_rejected", lambda *details: None)
+        with pytest.raises(KeyboardInterrupt):
+            bring(tree, tmp_path / "lab")
+    with monkeypatch.context() as patch:
+        patch.setattr("batchlab.store.archive.study_import._convert", None)  # nothing is converted again
+        bring(tree, tmp_path / "lab")
+
+    assert left_out(tmp_path / "lab") == [f"{MAIN}/2/3"]
+    assert not (tmp_path / "lab" / "importing").exists()
+
+
+@pytest.mark.parametrize("form", ["tree", "tar"])
+def test_strict_stores_nothing_and_leaves_a_lab_as_it_was(tree, tmp_path, form):
+    bring(tree, tmp_path / "lab", name=None)
+    before = contents(tmp_path / "lab")
+    (tree / "mnist").rename(tree / "fashion")
+    (tree / "fashion" / "simple_cnn_base" / "sgd" / "4" / "1" / "metadata.json").write_text("{")
+    source = tree if form == "tree" else pack(tree, tmp_path / "archive.tar")
+
+    with pytest.raises(InputError, match="--strict"):
+        bring(source, tmp_path / "lab", strict=True)
+    assert contents(tmp_path / "lab") == before
+    assert sorted(path.name for path in (tmp_path / "lab").iterdir()) == ["lab.json", "lock", "rejected.json", "sweeps"]
+
+
+@pytest.mark.parametrize("place", ["lab", "a/new/lab"])
+def test_an_archive_from_which_nothing_came_is_an_error_and_leaves_no_lab(tree, tmp_path, place):
+    for path in tree.rglob("study.json"):
+        path.write_text("{")
+
+    with pytest.raises(InputError, match=r"Nothing can be imported .*/2: not valid JSON.* 2 other studies are broken"):
+        bring(tree, tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["batch_science"]
+
+
+def test_an_empty_folder_given_for_a_lab_stays_one(tree, tmp_path):
+    (tmp_path / "lab").mkdir()
+    for path in tree.rglob("study.json"):
+        path.write_text("{")
+
+    with pytest.raises(InputError, match="Nothing can be imported"):
+        bring(tree, tmp_path / "lab")
+    assert list((tmp_path / "lab").iterdir()) == []
+
+
+def test_a_lab_in_use_is_left_alone(tree, tmp_path):
+    lab = Lab.create(tmp_path / "lab")
+    (tmp_path / "lab" / "importing").mkdir()
+    (tmp_path / "lab" / "importing" / "piece").write_text("another's")
+
+    with lab.locked(), pytest.raises(InputError, match="in use"):
+        import_in_another_process(tree, tmp_path / "lab")
+    assert (tmp_path / "lab" / "importing" / "piece").exists()
+
+
+def import_in_another_process(tree: Path, lab: Path) -> None:
+    """A lock keeps out other processes only."""
+    command = [sys.executable, "-m", "batchlab", "import", str(tree), "--lab", str(lab), "--workers", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    raise InputError(done.stderr)
+
+
+def test_a_damaged_list_of_what_was_left_out_is_not_written_over(tree, tmp_path):
+    bring(tree, tmp_path / "lab")
+    (tmp_path / "lab" / "rejected.json").write_text("[{")
+    before = contents(tmp_path / "lab")
+
+    with pytest.raises(LabError, match="rejected.json is damaged"):
+        bring(tree, tmp_path / "lab")
+    assert contents(tmp_path / "lab") == before
+
+
+# What is there twice, or lost
+
+
+@pytest.mark.parametrize("folder", [f"batch_science/{MAIN}/2", f"batch_science/{MAIN}/02", f"{MAIN}/2"])
+def test_a_second_study_json_is_refused(tree, tmp_path, folder):
+    path = pack(tree, tmp_path / "archive.tar")
+    with tarfile.open(path, "a") as archive:
+        archive.add(tree / MAIN / "2" / "study.json", f"{folder}/study.json")
+
+    refused(path, tmp_path, 'a second "batch_science|two folders of the same study')
+
+
+@pytest.mark.parametrize("folder", [f"{MAIN}/02", f"batch_science/{MAIN}/2"])
+def test_two_folders_that_mean_one_study_are_refused(tree, tmp_path, folder):
+    shutil.copytree(tree / MAIN / "2", tree / folder)
+
+    refused(tree, tmp_path, "are the same study")
+
+
+def test_a_trial_in_two_folders_is_left_out_whichever_comes_first(tree, tmp_path):
+    shutil.copytree(tree / MAIN / "2" / "3", tree / MAIN / "2" / "003")
+
+    assert bring(tree, tmp_path / "lab").rejected == [(f"{MAIN}/2/3", "the trial is there twice")]
+
+
+@pytest.mark.parametrize("form", ["tree", "tar"])
+def test_a_study_that_lost_its_study_json_is_told(tree, tmp_path, form):
+    """In a tree it was passed over without a word."""
+    (tree / MAIN / "2" / "study.json").unlink()
+    source = tree if form == "tree" else pack(tree, tmp_path / "archive.tar")
+
+    assert bring(source, tmp_path / "lab").rejected == [(f"{MAIN}/2", "study.json is missing")]
+
+
+def test_bytes_that_are_no_text_are_rejected_in_a_tar_as_in_a_tree(tree, tmp_path):
+    """In a tar file they were taken for something else and imported."""
+    path = tree / MAIN / "2" / "3" / "metadata.json"
+    path.write_bytes(path.read_bytes().replace(b"secret", b"\xff\xfe"))
+
+    trees, tars = bring(tree, tmp_path / "one"), bring(pack(tree, tmp_path / "archive.tar"), tmp_path / "two")
+
+    assert [place for place, _ in trees.rejected] == [f"{MAIN}/2/3"]
+    assert tars.rejected == trees.rejected
+
+
+# What is endless
+
+
+def test_more_of_anything_than_an_archive_has_is_refused(tree, tmp_path, monkeypatch):
+    limits = "batchlab.store.archive.limits."
+    path = pack(tree, tmp_path / "archive.tar")
+    with tarfile.open(path, "a") as archive:
+        add(archive, "README", b"read me" * 100)
+        add(archive, "NOTES", b"")
+    for name, most, what in [
+        ("MOST_STUDIES", 2, "studies"),
+        ("MOST_FILES", 8, "files of one study"),
+        ("MOST_OTHERS", 1, "files that have no part"),
+        ("MOST_WASTE", 600, "bytes that nothing is made of"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(limits + name, most)
+            refused(path, tmp_path, f"holds more than {most} {what}")
+
+
+def test_files_that_are_too_small_are_counted(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("batchlab.store.archive.limits.MOST_TINY", 3)
+    path = pack(tree, tmp_path / "archive.tar")
+    with tarfile.open(path, "a") as archive:
+        for number in range(100, 104):
+            add(archive, f"{MAIN}/64/{number}/metadata.json", b"{}")
+
+    refused(path, tmp_path, "more than 3 files that are too small to be what their names say")
+
+
+def test_folders_without_files_are_counted(tree, tmp_path, monkeypatch):
+    monkeypatch.setattr("batchlab.store.archive.limits.MOST_FOLDERS", 3)
+    with tarfile.open(tmp_path / "archive.tar", "w") as archive:
+        for number in range(5):
+            add(archive, f"folder-{number}", b"", type=tarfile.DIRTYPE)
+
+    refused(tmp_path / "archive.tar", tmp_path, "more than 3 folders")
+
+
+def test_zeros_in_place_of_a_table_are_not_held(tree, tmp_path):
+    path = pack(tree, tmp_path / "archive.tar")
+    with tarfile.open(path, "a") as archive:
+        add(archive, f"batch_science/{MAIN}/2/77/measurements.csv", bytes(1 << 22))
+        archive.add(tree / MAIN / "2" / "3" / "metadata.json", f"batch_science/{MAIN}/2/77/metadata.json")
+
+    ((place, reason),) = bring(path, tmp_path / "lab").rejected
+    assert place == f"{MAIN}/2/77"
+    assert "unknown header" in reason
+
+
+def test_a_tree_that_is_too_deep_or_too_wide_is_refused(tree, tmp_path, monkeypatch):
+    (tree / "/".join("d" * 20)).mkdir(parents=True)
+    refused(tree, tmp_path, "lies deeper than any study")
+    shutil.rmtree(tree / "d")
+    monkeypatch.setattr("batchlab.store.archive.limits.MOST_OTHERS", 5)
+    refused(tree, tmp_path, "more than 5 folders without a study.json")
+
+
+@pytest.mark.parametrize("name", ["study.json", "3/metadata.json", "3/measurements.csv"])
+def test_a_file_of_a_tree_that_is_too_large_is_refused_unread(tree, tmp_path, name):
+    os.truncate(tree / MAIN / "2" / name, 10 * 2**30)
+
+    refused(tree, tmp_path, "10,737,418,240 bytes, more than")
+
+
+@pytest.mark.parametrize("name", ["study.json", "3/metadata.json"])
+def test_a_pipe_in_a_tree_is_not_waited_for(tree, tmp_path, name):
+    (tree / MAIN / "2" / name).unlink()
+    os.mkfifo(tree / MAIN / "2" / name)
+
+    refused(tree, tmp_path, "link or a device")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "pipe"])
+def test_what_is_no_file_is_no_archive(tmp_path, path):
+    os.mkfifo(tmp_path / "pipe")
+
+    refused(tmp_path / path, tmp_path, "neither a folder nor a regular file")
+
+
+@pytest.mark.slow
+def test_an_import_is_linear_in_its_trials(tmp_path):
+    """Every file of a tar was weighed against all that were held: the time grew with the square of the trials."""
+    csv = "step,val/classification_error\n" + "".join(f"{step},{1 / (step + 1)}\n" for step in range(0, 101, 10))
+    seconds = {}
+    for number in (2_000, 20_000):
+        path = tmp_path / f"{number}.tar"
+        with tarfile.open(path, "w") as archive:
+            study = {"batch_size": 2, "early_stopping": False, "parameter_configs": {}, "train_steps": 100}
+            add(archive, f"{MAIN}/2/study.json", json.dumps(study).encode())
+            for trial in range(number):
+                facts = {"parameters": {"learning_rate": 0.1}, "status": "COMPLETE", "steps": 100, "trial_id": trial}
+                add(archive, f"{MAIN}/2/{trial}/metadata.json", json.dumps(facts).encode())
+                add(archive, f"{MAIN}/2/{trial}/measurements.csv", csv.encode())
+        started = time.process_time()
+        bring(path, tmp_path / f"lab-{number}")
+        seconds[number] = time.process_time() - started
+
+    assert seconds[20_000] < 20 * seconds[2_000]
