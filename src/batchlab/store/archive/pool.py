@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from batchlab.errors import BatchlabError
+from batchlab.held import Held, all_held, take_up
 from batchlab.processes import die_with_parent
 
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -21,7 +22,7 @@ class Pool:
         self._limit = 2 * processes
         self._running: set[Future[Any]] = set()
         context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(processes - 1, context, die_with_parent) if processes > 1 else None
+        self._executor = ProcessPoolExecutor(processes - 1, context, _begin, (all_held(),)) if processes > 1 else None
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Start a piece of work, waiting while too many are under way; an error of an earlier one is raised."""
@@ -70,3 +71,9 @@ def _result(future: Future[Any]) -> Any:
             "A process of the import was killed, perhaps for want of memory. Run the same command again to go on, "
             "with fewer --workers."
         ) from None
+
+
+def _begin(held: tuple[Held, ...]) -> None:
+    """Begin a process: it writes for the one that holds the lab, and ends with it."""
+    die_with_parent()
+    take_up(held)
