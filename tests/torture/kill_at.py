@@ -11,6 +11,7 @@ import builtins
 import errno
 import io
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -83,6 +84,10 @@ _write, _fsync, _open = os.write, os.fsync, io.open
 def install(orders: Orders, who: str) -> None:
     """Watch every operation of this process from now on."""
     counter = _Counter(orders, who)
+    with open(f"{orders.log}.processes", "a") as log:
+        log.write(f"{os.getpid()}\n")
+    if who == "main":  # so that semaphores tell whose they are
+        multiprocessing.current_process()._config["semprefix"] = f"/mp-{os.getpid()}"  # type: ignore[attr-defined]
     sys.addaudithook(partial(_heard, counter))
     os.fsync = partial(_counted_fsync, counter)
     os.write = partial(_counted_write, counter)
@@ -144,6 +149,12 @@ class _CountedFile(io.FileIO):
         content = bytes(data)
         self._counter.count("write", lambda: super(_CountedFile, self).write(content[: len(content) // 2]))
         return super().write(content)
+
+
+def processes(log: Path) -> list[int]:
+    """Return the numbers of all processes that were started."""
+    path = Path(f"{log}.processes")
+    return [int(number) for number in path.read_text().split()] if path.exists() else []
 
 
 def operations(log: Path, who: str) -> int:

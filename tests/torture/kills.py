@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -25,13 +26,15 @@ from batchlab.errors import BatchlabError
 from tests.torture.asking import ask, environment
 from tests.torture.case import Case, Cases, chance
 from tests.torture.content import content
-from tests.torture.kill_at import Orders, operations
+from tests.torture.kill_at import Orders, operations, processes
 from tests.torture.stock import DIGITS, QUADRATIC, Sample, changed, write_spec
 
 KIND = "kills"
 MOST_SECONDS = 90
 FACTS = "kills.json"
 SHARED_MEMORY = Path("/dev/shm")
+LONGEST_FAREWELL = 100
+"""Tenths of a second that workers have to end after their parent."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +194,9 @@ def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) ->
     except subprocess.TimeoutExpired:
         _end_session(process)
         return Ended(None if seconds is None else -signal.SIGKILL, "no end in time")
+    left = _left_running(process.pid)
     _end_session(process)
-    return Ended(process.returncode, err)
+    return Ended(None if left else process.returncode, f"{left} outlived it" if left else err)
 
 
 def start(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> subprocess.Popen[str]:
@@ -214,6 +218,24 @@ def _orders(strike: Strike, place: Path, log: Path) -> Orders:
     return Orders(str(place / "lab"), str(log), strike.who, strike.at, strike.how)
 
 
+def _left_running(session: int) -> list[int]:
+    """Return the processes of a session that live on after its first has ended, once they had time to notice."""
+    for _ in range(LONGEST_FAREWELL):
+        alive = [number for number in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _is_of(number, session)]
+        if not alive:
+            return []
+        time.sleep(0.1)
+    return alive
+
+
+def _is_of(process: int, session: int) -> bool:
+    """Return whether a process lives and is of a session."""
+    with suppress(OSError):
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        return os.getsid(process) == session and state not in ("Z", "X")
+    return False
+
+
 def _end_session(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -225,14 +247,13 @@ def _judge(
 ) -> Iterator[str]:
     """Disturb a command, look, and let it end: yield what is not as promised."""
     scenario.prepare(place, stock)
-    shared = _shared_memory()
+    shared = set(os.listdir(SHARED_MEMORY)) if SHARED_MEMORY.exists() else set()
     for strike in strikes:
         ended = _run(scenario.arguments, place, strike)
         yield from _ended_well(ended, strike)
         yield from check_readers(scenario, place / "lab", facts)
     yield from check_completed(scenario, place, facts)
-    left = sorted(name for name in _shared_memory() - shared if _is_nobodys(name))
-    if left:
+    if left := sorted(set(_left_in_memory(processes(place / "log"))) - shared):
         yield f"left in shared memory: {', '.join(left)}"
 
 
@@ -291,21 +312,10 @@ def check_completed(scenario: Scenario, place: Path, facts: dict[str, Any]) -> I
         yield f"verify is not clean in the end: {look.out[-600:]}"
 
 
-def _shared_memory() -> set[str]:
-    with suppress(OSError):
-        return set(os.listdir(SHARED_MEMORY))
-    return set()
-
-
-def _is_nobodys(name: str) -> bool:
-    """Return whether no process that lives has a piece of shared memory open."""
-    if not (SHARED_MEMORY / name).exists():
-        return False
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        with suppress(OSError):
-            if str(SHARED_MEMORY / name) in maps.read_text():
-                return False
-    return (SHARED_MEMORY / name).exists()
+def _left_in_memory(numbers: Sequence[int]) -> list[str]:
+    """Return what is left in shared memory by processes of these numbers: all of ours name theirs after themselves."""
+    names = os.listdir(SHARED_MEMORY) if SHARED_MEMORY.exists() else []
+    return sorted(name for name in names if any(re.search(rf"[-_]{number}[-_]", name) for number in numbers))
 
 
 def make_facts(folder: Path, stock: Sequence[Sample]) -> None:
