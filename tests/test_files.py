@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import subprocess
 import sys
 
@@ -235,3 +236,13 @@ def test_files_that_were_not_synced_are_synced_together(tmp_path, monkeypatch):
     sync_files([tmp_path / "a", tmp_path / "b"])
 
     assert sorted(synced) == [str(tmp_path / name) for name in ("a", "a/one", "b", "b/two")]
+
+
+def test_no_file_takes_the_place_of_a_pipe_or_a_device(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(StorageError, match=r"Could not write \S+/pipe: it is no regular file"):
+        write_json(tmp_path / "pipe", {})
+
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]

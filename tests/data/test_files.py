@@ -295,3 +295,30 @@ def test_a_folder_without_checksum_is_found_by_name_or_pattern(tmp_path, cache, 
 def test_a_source_refuses_a_data_folder_that_is_none(tmp_path):
     with pytest.raises(DataError, match=r"--data names \S+/nowhere, which is no folder"):
         files.Source(tmp_path / "nowhere").find_any(("a",), ())
+
+
+def test_gigabytes_in_the_place_of_a_published_file_are_not_read(tmp_path):
+    put(tmp_path / "a.bin")
+    os.truncate(tmp_path / "a.bin", 5 << 30)
+
+    with pytest.raises(DataError, match=r"a\.bin: it has 5,368,709,120 bytes, more than"):
+        files.read(data_file(), tmp_path)
+
+
+def test_a_pipe_in_the_place_of_a_published_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.bin")
+
+    with pytest.raises(DataError, match=r"a\.bin: it is no regular file"):
+        files.read(data_file(), tmp_path)
+
+
+def test_without_a_home_nothing_is_written_into_a_folder_of_that_name(tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "USER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+
+    assert files.state(data_file("http://nowhere"), None) == "fetchable"
+    with pytest.raises(DataError, match="There is no home folder"):
+        files.cache_dir()
+    assert list(tmp_path.iterdir()) == []

@@ -70,3 +70,10 @@ def test_a_damaged_gzip_file_is_refused_by_name():
 def test_a_label_outside_the_classes_is_refused_by_place():
     with pytest.raises(DataError, match="some-labels: label 9 of example 0 is not in 0 to 8"):
         read_labels(LABELS, "some-labels", num_classes=9)
+
+
+def test_a_bomb_is_not_unpacked_to_its_end(monkeypatch):
+    monkeypatch.setattr("batchlab.data.idx.MOST_BYTES", 1000)
+
+    with pytest.raises(DataError, match="bomb: it unpacks to more than 1,000 bytes"):
+        read_images(gzip.compress(bytes(2000)), "bomb")

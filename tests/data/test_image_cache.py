@@ -209,3 +209,15 @@ def test_what_a_killed_process_left_is_removed(tmp_path, cache, monkeypatch):
 
     assert left.suffix == ".tmp"
     assert [path.suffix for path in (cache / "images").iterdir()] == [".npy"]
+
+
+def header_of(width: int, height: int) -> bytes:
+    """Return a JPEG file that announces so many pixels and has none."""
+    frame = b"\xff\xc0\x00\x11\x08" + height.to_bytes(2, "big") + width.to_bytes(2, "big")
+    return b"\xff\xd8" + frame + b"\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01\xff\xd9"
+
+
+@pytest.mark.parametrize("side", [65_000, 12_000, 8_000])
+def test_a_header_of_too_many_pixels_is_refused_before_there_is_room_for_them(side):
+    with pytest.raises(DataError, match=r"^big\.jpg: the image cannot be decoded \(.*pixels.*\)"):
+        decode(header_of(side, side), 64, "big.jpg")

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -64,3 +66,17 @@ def test_a_truncated_pickle_is_one_error_by_name(kept):
 
     with pytest.raises(DataError, match="^batch: the pickle is truncated or damaged"):
         read_pickle(content, "batch")
+
+
+@pytest.mark.parametrize("content", [b"Nr\xff\xff\xff\xff.", b"Np99999999999\n.", b"\x8e" + b"\xff" * 7 + b"\x7f."])
+def test_no_room_is_made_for_what_is_not_there(content):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with suppress(DataError):
+        read_pickle(content, "batch")
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # kilobytes
+
+
+def test_a_number_of_5_000_digits_is_one_line():
+    with pytest.raises(DataError, match="the pickle is truncated or damaged"):
+        read_pickle(b"I" + b"9" * 5000 + b"\n.", "batch")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 
 import pytest
@@ -81,3 +82,10 @@ def test_a_read_that_fails_while_another_file_is_written_is_no_full_disk(tmp_pat
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(DataError, match="gone cannot be read: No such file"):
         list(read_lines(tmp_path / "gone"))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "lines.txt")
+
+    with pytest.raises(DataError, match=r"lines\.txt cannot be read: it is no regular file"):
+        list(read_lines(tmp_path / "lines.txt"))

@@ -54,3 +54,20 @@ def test_a_broken_record_is_named(tmp_path, content, message):
     with pytest.raises(DataError, match=f"some.wet.*{message}") as caught:
         list(read_pages(tmp_path / "some.wet"))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "²", "-1", "1_0"])
+def test_a_length_that_is_no_number_is_named(tmp_path, length):
+    path = tmp_path / "pages.wet"
+    path.write_text(f"WARC/1.0\nContent-Length: {length}\n\n", encoding="utf-8")
+
+    with pytest.raises(DataError, match="Content-Length .* is not in 0 to"):
+        list(read_pages(path))
+
+
+def test_a_header_without_an_end_is_named(tmp_path):
+    path = tmp_path / "pages.wet"
+    path.write_text("WARC/1.0\n" + "".join(f"field-{number}: x\n" for number in range(2000)))
+
+    with pytest.raises(DataError, match="its header has more than 1000 fields"):
+        list(read_pages(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,8 @@ from batchlab.files import make_folder, whole_path
 def open_map(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """Return a kept array, read-only; DataError where its file is none, or has another shape than it should."""
     try:
-        opened: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, OverflowError, SyntaxError, TokenError, zipfile.BadZipFile) as error:
+        opened: np.ndarray = np.lib.format.open_memmap(path, mode="r")
+    except (OSError, ValueError, EOFError, OverflowError, SyntaxError, TokenError) as error:
         reason = shown(str(error))
         raise DataError(f"{path} holds no whole array: {reason}. Delete it to have it made again.") from error
     if not isinstance(opened, np.memmap) or opened.shape != (shape or opened.shape):
