@@ -81,6 +81,9 @@ def test_a_name_that_leads_elsewhere_is_no_workload(workload):
         f'{{"batch_size": {"9" * 5000}}}',
         b"\xff\xfe\xfd",
         b'{"a": "\xff"}',
+        b'{"a": "\xed\xa0\x80"}',
+        json.dumps({**STUDY, **TRIAL, "_batchlab": {"environment": {"a": "\ud800"}}}),
+        json.dumps({**STUDY, **TRIAL, "parameters": {"\ud800": 1}, "parameter_configs": {"\ud800": RANGE}}),
         "{}",
     ],
 )
@@ -168,6 +171,12 @@ def test_a_batch_size_of_0_is_rejected():
 )
 def test_a_trial_with_a_value_of_the_wrong_kind_is_rejected(changes):
     reason(read_metadata, json.dumps({**TRIAL, **changes}), 1)
+
+
+def test_characters_may_be_escaped_and_the_file_begin_with_a_mark():
+    content = b"\xef\xbb\xbf" + json.dumps({**TRIAL, "parameters": {"\u00e9\U0001f600": 1}}).encode()
+
+    assert list(read_metadata(content, 1).metaparameters) == ["\u00e9\U0001f600"]
 
 
 def test_whole_numbers_may_be_written_as_floats():

@@ -171,7 +171,10 @@ def read_metadata(content: bytes, trial_id: int) -> Trial:
 
 def _object(content: bytes) -> dict[str, Any]:
     try:
-        data = json.loads(content)
+        text = content.decode("utf-8-sig")
+        data = json.loads(text)
+        if "\\u" in text:  # half of a pair of characters can be written so, and no file holds it
+            json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise RejectedError(f"not valid JSON: {error}") from None
     if not isinstance(data, dict):
