@@ -112,8 +112,8 @@ def shown(value: object, most: int = MOST_SHOWN) -> str:
 def plain(text: str) -> str:
     """Return a text as one line that can be printed anywhere: whatever steers a terminal is escaped.
 
-    >>> plain("two\nlines"), plain("\x1b[31m")
-    ('two\\nlines', '\\x1b[31m')
+    >>> plain("two" + chr(10) + "lines"), plain(chr(27) + "[31m")
+    ('two\\\\nlines', '\\\\x1b[31m')
     """
     if text.isprintable():
         return text

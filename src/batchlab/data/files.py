@@ -129,7 +129,10 @@ def read(file: DataFile, data_dir: Path | None, download: Download = download) -
 
 
 def _read_proven(file: DataFile, path: Path) -> bytes:
-    content = read_bounded(path, max(file.num_bytes, _LEAST_BOUND), DataError)
+    try:
+        content = read_bounded(path, max(file.num_bytes, _LEAST_BOUND), DataError)
+    except DataError as error:
+        raise DataError(f"{error} Replace it, or use another --data DIR.") from None
     if _sha256(content) != file.sha256:
         raise DataError(
             f"{path} is not the published {file}: SHA-256 {_sha256(content)} of {len(content):,} bytes,"
