@@ -133,6 +133,7 @@ def quiet_place(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkey
         monkeypatch.delenv(name, raising=False)
     for name, value in _environment(tmp_path).items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setattr("urllib.request._opener", None)  # it remembers the proxies of its first use
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
