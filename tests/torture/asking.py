@@ -25,7 +25,7 @@ MOST_SECONDS = 60
 MOST_BYTES = 6 << 30
 """Of addresses, where torch alone takes three; what is really used is looked at by `memory`."""
 
-_PROGRESS = re.compile(r"batch size +[0-9]|[0-9]+ % done, about ")
+_PROGRESS = re.compile(r"batch size +[0-9]|([a-z]+: )?[0-9]+ % done, about ")
 _command = functools.cache(typer.main.get_command)
 
 
