@@ -16,7 +16,7 @@ MOST_STEPS = 10**15
 MOST_EXAMPLES = 10**18
 """Examples of one trial: they fit into 64 bits."""
 
-MOST_EVALUATIONS = 10_000_000
+MOST_EVALUATIONS = 1_000_000
 """Evaluated steps of one trial."""
 
 MOST_GROWTH = 1e6
