@@ -60,7 +60,13 @@ def ask(*arguments: object) -> Answer:
         for change in changes:
             stack.enter_context(change)
         code = _code_of_main()
-    return Answer(code[0], out.getvalue(), err.getvalue() + code[1])
+    told = err.getvalue() + code[1]
+    return Answer(None if is_unexpected(told) else code[0], out.getvalue(), told)
+
+
+def is_unexpected(err: str) -> bool:
+    """Return whether a command met an error that nobody wrote a sentence for, shown as a traceback or as one line."""
+    return "Traceback (most recent call last)" in err or "This should not happen (" in err
 
 
 def _code_of_main() -> tuple[int | None, str]:
@@ -90,7 +96,7 @@ def ask_outside(*arguments: object, cwd: Path | None = None, most_seconds: float
         )
     except subprocess.TimeoutExpired:
         return Answer(None, "", f"no answer within {most_seconds} seconds")
-    code = None if "Traceback (most recent call last)" in done.stderr or done.returncode < 0 else done.returncode
+    code = None if is_unexpected(done.stderr) or done.returncode < 0 else done.returncode
     return Answer(code, done.stdout, done.stderr)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.errors import BatchlabError
-from tests.torture.asking import ask, environment
+from tests.torture.asking import ask, environment, is_unexpected
 from tests.torture.case import Case, Cases, chance
 from tests.torture.content import content
 from tests.torture.kill_at import Orders, operations, processes
@@ -260,7 +260,7 @@ def _judge(
 def _ended_well(ended: Ended, strike: Strike) -> Iterator[str]:
     if ended.code is None:
         yield f"{strike}: {ended.err}"
-    elif "Traceback" in ended.err:
+    elif is_unexpected(ended.err):
         yield f"{strike}: traceback: {ended.err[-1500:]}"
     elif ended.code not in (0, 1, 2, -signal.SIGKILL):
         yield f"{strike}: exit code {ended.code}: {ended.err[-500:]}"

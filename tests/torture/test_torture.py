@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.torture import changes, kinds, stock
+from tests.torture.asking import ask
 from tests.torture.case import Case
 from tests.torture.kills import make_facts
 from tests.torture.one_process import run_case
@@ -118,3 +120,9 @@ def test_the_table_counts(capsys):
     last = table(outcomes, 10).splitlines()[-1]
 
     assert last == "1 of 5 cases failed, in 10 seconds."
+
+
+def test_an_error_that_nobody_wrote_a_sentence_for_is_a_failure(tmp_path):
+    with mock.patch("batchlab.store.lab.Lab.open", side_effect=ZeroDivisionError):
+        assert ask("status", "--lab", tmp_path).code is None
+    assert ask("status", "--lab", tmp_path).code == 2
