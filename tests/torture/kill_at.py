@@ -1,6 +1,7 @@
 """batchlab in a process in which one operation on files goes wrong: it is killed there, or the disk refuses.
 
-Started as `python -m tests.torture.kill_at ARGUMENTS`, with the variable below; its workers import this module too.
+Started as `python -m tests.torture.kill_at ARGUMENTS`, with the variable below, or copied from a process that `warm`
+keeps; its workers import this module too.
 Only what changes something in the lab is counted: opening for writing, writing, syncing, renaming, removing, making
 folders. A write that is killed has written half.
 """
@@ -163,10 +164,26 @@ def operations(log: Path, who: str) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-if VARIABLE in os.environ:
-    install(Orders(**json.loads(os.environ[VARIABLE])), "main" if __name__ == "__main__" else "worker")
+def install_ordered(who: str) -> None:
+    """Watch every operation of this process, where the environment tells so."""
+    if VARIABLE in os.environ:
+        install(Orders(**json.loads(os.environ[VARIABLE])), who)
+
+
+def main() -> None:
+    """Be batchlab."""
+    from batchlab.cli import main as batchlab_main
+
+    install_ordered("main")
+    batchlab_main()
+
 
 if __name__ == "__main__":
-    from batchlab.cli import main
+    from tests.torture import warm
 
-    main()
+    if warm.VARIABLE in os.environ:
+        warm.serve(main)
+    else:
+        main()
+else:
+    install_ordered("worker")

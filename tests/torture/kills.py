@@ -28,6 +28,7 @@ from tests.torture.case import Case, Cases, chance
 from tests.torture.content import content
 from tests.torture.kill_at import Orders, operations, processes
 from tests.torture.stock import DIGITS, QUADRATIC, Sample, changed, write_spec
+from tests.torture.warm import Copy, warm_process
 
 KIND = "kills"
 MOST_SECONDS = 90
@@ -147,6 +148,8 @@ class Strike:
     at: int
     how: str
     seconds: float | None = None
+    is_cold: bool = False
+    """Whether the command is started as a user does, imports and all."""
 
     def __str__(self) -> str:
         if self.seconds is not None:
@@ -157,7 +160,7 @@ class Strike:
 def _strike(facts: dict[str, Any], dice: random.Random, turn: int) -> Strike:
     """Return a strike; those at operations take them in turn, in an order that covers the whole early."""
     if dice.random() < 0.25:
-        return Strike("main", 0, "kill all", dice.uniform(0, facts["seconds"]))
+        return Strike("main", 0, "kill all", dice.uniform(0, facts["seconds"]), is_cold=dice.random() < 0.2)
     who = "worker" if facts["worker"] and dice.random() < 0.25 else "main"
     total = facts[who]
     step = next(each for each in range(int(total * 0.618) + 1, 2 * total + 2) if _has_no_common(each, total))
@@ -170,9 +173,11 @@ def _has_no_common(one: int, other: int) -> bool:
     return one == 1
 
 
-def _command(arguments: Sequence[str], place: Path) -> list[str]:
-    given = [each.replace("LAB", str(place / "lab")).replace("HERE", str(place)) for each in arguments]
-    return [sys.executable, "-m", "tests.torture.kill_at", *given]
+_COMMAND = (sys.executable, "-m", "tests.torture.kill_at")
+
+
+def _given(arguments: Sequence[str], place: Path) -> list[str]:
+    return [each.replace("LAB", str(place / "lab")).replace("HERE", str(place)) for each in arguments]
 
 
 @dataclass(frozen=True)
@@ -187,7 +192,7 @@ class Ended:
 
 def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> Ended:
     """Run a command of its own session to its end, or to the strike; nothing of it is left running."""
-    process = start(arguments, place, strike)
+    process = (start if strike is not None and strike.is_cold else start_copy)(arguments, place, strike)
     seconds = strike.seconds if strike is not None else None
     try:
         _, err = process.communicate(timeout=MOST_SECONDS if seconds is None else seconds)
@@ -201,17 +206,27 @@ def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) ->
 
 def start(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> subprocess.Popen[str]:
     """Start a command in a session of its own."""
-    log = place / "log"
-    orders = Orders(str(place / "lab"), str(log)) if strike is None else _orders(strike, place, log)
     return subprocess.Popen(
-        _command(arguments, place),
-        env={**environment(), **orders.variables(), "XDG_CACHE_HOME": str(place / "cache")},
+        [*_COMMAND, *_given(arguments, place)],
+        env={**environment(), **_variables(strike, place)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         start_new_session=True,
     )
+
+
+def start_copy(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> Copy:
+    """Start a command in a session of its own, without the seconds that importing takes."""
+    warm = warm_process(_COMMAND, tuple(environment().items()))
+    return Copy(_given(arguments, place), _variables(strike, place), place / "stderr", warm)
+
+
+def _variables(strike: Strike | None, place: Path) -> dict[str, str]:
+    log = place / "log"
+    orders = Orders(str(place / "lab"), str(log)) if strike is None else _orders(strike, place, log)
+    return {**orders.variables(), "XDG_CACHE_HOME": str(place / "cache")}
 
 
 def _orders(strike: Strike, place: Path, log: Path) -> Orders:
@@ -236,7 +251,7 @@ def _is_of(process: int, session: int) -> bool:
     return False
 
 
-def _end_session(process: subprocess.Popen[str]) -> None:
+def _end_session(process: subprocess.Popen[str] | Copy) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
