@@ -20,6 +20,7 @@ from threading import Timer
 from tests.torture.asking import environment
 from tests.torture.kills import make_facts
 from tests.torture.kinds import KINDS, shared_out
+from tests.torture.snapshot import differences, snapshot
 from tests.torture.stock import make_stock
 from tests.torture.table import Outcome, table
 
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began, folder = time.monotonic(), options.folder or Path(tempfile.mkdtemp(prefix="torture-"))
     if not (folder / "stock").exists():
         make_facts(folder / "stock", make_stock(folder / "stock"))
+    before = _copied_from(folder)
     chunks = [Chunk(*options.case)] if options.case else list(_chunks(options.cases, options.kinds))
     deadline = began + 60 * options.minutes if options.minutes else None
     with ThreadPoolExecutor(options.processes) as threads:
@@ -51,7 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes = [outcome for run in runs for outcome in run.result()]
     outcomes.sort(key=lambda outcome: (list(KINDS).index(outcome.kind), outcome.number))
     print(table(outcomes, time.monotonic() - began))
-    return 1 if any(outcome.problems for outcome in outcomes) else 0
+    changed = differences(before, _copied_from(folder))
+    if changed:
+        print(f"The labs that all cases are copied from are not as they were: {'; '.join(changed[:5])}")
+    return 1 if changed or any(outcome.problems for outcome in outcomes) else 0
+
+
+def _copied_from(folder: Path) -> dict[str, str]:
+    """Return what the labs and archives are that cases are copied from."""
+    places = [place for kind in ("lab", "before", "archive*") for place in (folder / "stock").glob(f"*/{kind}")]
+    return {f"{place}/{name}": what for place in places for name, what in snapshot(place).items()}
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

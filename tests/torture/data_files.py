@@ -20,7 +20,7 @@ from batchlab.errors import DataError
 from tests.torture import changes
 from tests.torture.asking import ask
 from tests.torture.case import Case, Cases, chance
-from tests.torture.stock import Sample
+from tests.torture.stock import DIGITS, Sample, write_spec
 from tests.torture.verdict import MOST_LINE
 
 KIND = "data files"
@@ -121,13 +121,9 @@ def _tar(dice: random.Random) -> Plan:
 _FILES = {
     "mnist": ("mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz"),
     "cifar_10": ("cifar-10-python.tar.gz", "cifar-10-batches-py/data_batch_1", "cifar-10-batches-bin/data_batch_1.bin"),
-    "tiny_shakespeare": ("tiny_shakespeare/input.txt", "tinyshakespeare.txt", "input.txt"),
+    "tiny_shakespeare": ("tiny_shakespeare/input.txt", "tiny-shakespeare/input.txt", "input.txt"),
 }
-_SPECS = {
-    "mnist": "small:mnist/simple_cnn_base/sgd",
-    "cifar_10": "small:cifar_10/resnet_8/sgd",
-    "tiny_shakespeare": "small:mnist/simple_cnn_base/sgd",
-}
+_MODELS = {"mnist": "fc_8", "cifar_10": "resnet_8", "tiny_shakespeare": "lstm"}
 
 
 def _folder(dice: random.Random) -> Plan:
@@ -146,7 +142,9 @@ def _folder(dice: random.Random) -> Plan:
             path.mkdir()
         else:
             path.symlink_to(path.name)
-        got = ask("run", _SPECS[dataset], "--data", place / "data", "--lab", place / "lab", "--workers", 1)
+        spec = {**DIGITS, "workload": {"dataset": dataset, "model": _MODELS[dataset], "optimizer": "sgd"}}
+        path = write_spec(place / "spec.toml", spec)
+        got = ask("run", path, "--data", place / "data", "--lab", place / "lab", "--workers", 1)
         if got.code is None:
             return [f"traceback: {got.err[-1500:]}"]
         lines = [line for line in got.lines if line.startswith("batchlab: ")]

@@ -127,4 +127,5 @@ def _double(sample: Sample, other: Sample, dice: random.Random) -> Plan:
         if not (lab / new).exists():
             shutil.copytree(lab / old, lab / new)
 
-    return Plan(Damage(f"{old} copied to {Path(new).name}", (new,)), apply)
+    is_same = (sample.lab / new).exists()
+    return Plan(Damage(f"{old} copied to {Path(new).name}", (new,), is_same=is_same), apply)

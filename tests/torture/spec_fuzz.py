@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.torture import changes
+from tests.torture import changes, specs
 from tests.torture.asking import ask, ask_outside
 from tests.torture.case import Case, Cases, chance
 from tests.torture.snapshot import snapshot
@@ -35,7 +35,7 @@ def cases(stock: Sequence[Sample], seed: int, numbers: range | None = None) -> C
 
 def _case(stock: Sequence[Sample], seed: int, number: int) -> Case:
     dice = chance(KIND, seed, number)
-    what, run = dice.choice([_value, _value, _value, _bytes, _setting, _arguments])(stock, dice)
+    what, run = dice.choice([_value, _value, _built_in, _built_in, _bytes, _setting, _arguments])(stock, dice)
     return Case(KIND, number, what, run)
 
 
@@ -78,17 +78,24 @@ def _bytes(stock: Sequence[Sample], dice: random.Random) -> Plan:
     return f"{change.__name__} in a spec", lambda folder: _run(folder, content)
 
 
+def _built_in(stock: Sequence[Sample], dice: random.Random) -> Plan:
+    """Change up to three things in a study of batchlab's own."""
+    text = specs.spec(dice)
+    return f"a changed study: {text[:100]!r}", lambda folder: _run(folder, text.encode("utf-8", "surrogatepass"))
+
+
 def _setting(stock: Sequence[Sample], dice: random.Random) -> Plan:
     """Set a value on the command line."""
     place, value = dice.choice(_leaves(QUADRATIC)), dice.choice(_VALUES)
-    setting = dice.choice([f"{'.'.join(map(str, place))}={value}", value, "=", "a.b.c.d=1", "sweep=1", "." * 99 + "=1"])
+    own = [f"{'.'.join(map(str, place))}={value}", value, "=", "a.b.c.d=1", "sweep=1", "." * 99 + "=1"]
+    setting = dice.choice([*own, *(specs.setting(dice) for _ in own)])
     content = _text(QUADRATIC, (), "").encode()
     return f"--set {setting[:40]}", lambda folder: _run(folder, content, "--set", setting)
 
 
 _WORDS = [
     "--lab", "--json", "--goal", "--trials", "--sweep", "--out", "--workers", "--only", "--seeds", "--points", "-1",
-    "0", "9" * 5000, "", "\udcff", "../..", "a\nb", "val/risk < 0.1", "x/y/z", "1..2", "2..1", "/dev/zero", "/dev/full",
+    "0", "9" * 5000, "", "\udcff", "../..", "a\nb", "val/risk < 0.1", "x/y/z", "1..2", "2..1",
     "--published", "--deep", "--accept", "--into", "paper-all", "steps-to-result", "compare", "--data", "--strict",
 ]  # fmt: skip
 _COMMANDS = ["status", "workloads", "curve", "figure", "report", "confirm", "merge", "verify", "export", "import", "x"]
@@ -96,7 +103,8 @@ _COMMANDS = ["status", "workloads", "curve", "figure", "report", "confirm", "mer
 
 def _arguments(stock: Sequence[Sample], dice: random.Random) -> Plan:
     """Give a command words that it may or may not know, beside a lab that it only reads."""
-    words = [dice.choice(_COMMANDS), *dice.choices(_WORDS, k=dice.randint(0, 5))]
+    own = [dice.choice(_COMMANDS), *dice.choices(_WORDS, k=dice.randint(0, 5))]
+    words = dice.choice([own, specs.arguments(dice)])
     lab = stock[0].lab
 
     def run(folder: Path) -> list[str]:

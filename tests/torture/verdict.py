@@ -18,6 +18,7 @@ from typing import Any
 
 from batchlab.errors import BatchlabError
 from batchlab.store.lab import Lab
+from batchlab.store.query import connect
 from tests.torture.asking import Answer, ask, ask_outside
 from tests.torture.content import content
 from tests.torture.snapshot import differences, snapshot
@@ -106,7 +107,7 @@ class _Judge:
             if dice.random() < share:
                 yield from reader()
         yield from (f"a reader changed the lab: {line}" for line in self._changes())
-        writers = [self._repair, self._repair, self._run, self._merge, self._accept]
+        writers = [self._repair, self._repair, self._run, self._merge, self._accept, self._confirm]
         if dice.random() < 0.15:
             yield from dice.choice(writers)()
             yield from (f"written outside the lab: {line}" for line in self._changes() if not line.startswith("lab/"))
@@ -121,6 +122,7 @@ class _Judge:
         yield from self._verify(ask)
         if ask is not ask_outside:
             yield from self._results()
+            yield from self._queries()
 
     def _plain(self, answer: Answer) -> Answer:
         return _plain(answer, self._lab)
@@ -184,6 +186,20 @@ class _Judge:
                 yield f"Lab.results gives another study {place}"
         if told != true and not problems and not self._damage.is_gone and self._has_seals and not self._damage.is_stale:
             yield "Lab.results leaves something out and does not say why"
+
+    def _queries(self) -> Iterator[str]:
+        """Ask in SQL: the rows are those of the sound lab, or an error names what is damaged."""
+        try:
+            told = _queried(self._lab)
+        except BatchlabError as error:
+            if not self._names(str(error).replace(str(self._lab), "LAB")):
+                yield f"connect does not name what is damaged: {error}"
+            return
+        except Exception as error:
+            yield f"connect raises {error!r}"
+            return
+        if told != _sound_query(self._sample) and self._must_be_equal:
+            yield "connect gives other rows without a word"
 
     def _compare(self, name: str, sound: Answer, got: Answer, is_concerned: bool) -> Iterator[str]:
         """An answer is the sound one, or an error that names what is damaged."""
@@ -301,12 +317,14 @@ class _Judge:
         return name.endswith("aside.parquet") or (is_state and is_hit)
 
     def _kept_after(self, act: Callable[[], Iterator[str]]) -> Iterator[str]:
-        """Whatever an act does, what was there must be in the lab still, or set aside."""
+        """Whatever an act does, what was there is in the lab still, set aside, or replaced by a larger study."""
         before = snapshot(self._lab)
         yield from act()
         held = {what: name for name, what in snapshot(self._lab).items()}
         for name, what in before.items():
-            if what != "folder" and what not in held and not self._may_go(name):
+            study = Path(name).parent
+            is_replaced = str(study.parent / "growing" / study.name / "study.json") in before
+            if what != "folder" and what not in held and not is_replaced and not self._may_go(name):
                 yield f"{name} is lost"
 
     def _may_go(self, name: str) -> bool:
@@ -345,11 +363,11 @@ class _Judge:
         return any(Path(name).name in ("sweep.json", "import.json") for name in self._damage.touched)
 
     def _keeps_what_is_sound(self) -> Iterator[str]:
-        """A repair keeps every study but that whose curves are gone."""
+        """A repair keeps every study but that whose curves are gone; how long trials took may be lost with a file."""
         if not self._must_be_equal or self._needs_spec():
             return
-        told, _ = _results(self._lab)
-        for place, digest in _sound_results(self._sample).items():
+        told, _ = _results(self._lab, with_times=False)
+        for place, digest in _sound_results(self._sample, with_times=False).items():
             sweep, _, size = place.rpartition("/")
             is_hit = self._damage.touches(sweep, int(size)) and any(
                 name.endswith(("measurements.parquet", "confirmed.parquet", f"/{size}"))
@@ -368,6 +386,18 @@ class _Judge:
             if problems or any(digest != true.get(place) for place, digest in told.items()):
                 yield f"merge takes in what is not sound: {problems}"
         shutil.rmtree(into, ignore_errors=True)
+
+    def _confirm(self) -> Iterator[str]:
+        """Confirm what can be: nothing that was there is lost, and no study but its confirmation becomes another."""
+        yield from self._kept_after(self._confirm_only)
+
+    def _confirm_only(self) -> Iterator[str]:
+        got = self._plain(ask("confirm", "--lab", self._lab, "--workers", 1, "--seeds", 2, "--points", 1))
+        yield from self._form("confirm", got)
+        if got.code == 0 and self._must_be_equal:
+            told, true = _queried(self._lab), _sound_query(self._sample)
+            if told != true:
+                yield "confirm leaves other trials or curves"
 
     def _accept(self) -> Iterator[str]:
         """A user's own edit that is accepted counts; one that cannot be is refused in one line."""
@@ -407,7 +437,7 @@ def _told(export: dict[str, str]) -> dict[str, str]:
     return {name: what for name, what in export.items() if not name.endswith("study.json") and "/" in name}
 
 
-def _results(lab: Path) -> tuple[dict[str, str], list[str]]:
+def _results(lab: Path, with_times: bool = True) -> tuple[dict[str, str], list[str]]:
     """Return a digest of every finished study that Python gets, and what it is told of the others."""
     store, told, problems = Lab.open(lab), dict[str, str](), list[str]()
     sweeps, errors = store.readable_sweeps()
@@ -416,13 +446,23 @@ def _results(lab: Path) -> tuple[dict[str, str], list[str]]:
         results = store.results(sweep)
         problems += map(str, results.problems)
         for result in results.results:
-            trials = [trial.model_dump() for trial in result.trials]
+            trials, confirmed = result.trials, result.confirmation
+            if not with_times:
+                trials = [trial.without_times() for trial in trials]
+                confirmed = None if confirmed is None else confirmed.without_times()
             rows = result.measurements
             curves = [rows.trial_id.tobytes(), rows.step.tobytes(), *(v.tobytes() for v in rows.metrics.values())]
             told[f"{sweep.name}/{result.batch_size}"] = repr(
-                (hash(repr(trials)), hash(tuple(curves)), repr(result.confirmation), result.end_step)
+                (hash(repr(trials)), hash(tuple(curves)), repr(confirmed), result.end_step)
             )
     return told, problems
+
+
+def _queried(lab: Path) -> list[Any]:
+    """Return how many rows and trials SQL finds in each study, with a digest of them."""
+    question = "select sweep, batch_size, count(*), bit_xor(hash(told)) from {} told group by 1, 2 order by 1, 2"
+    with connect(lab) as connection:
+        return [connection.execute(question.format(view)).fetchall() for view in ("measurements", "trials")]
 
 
 def _text_of(page: Path) -> str:
@@ -449,8 +489,13 @@ def _sound_status(sample: Sample) -> Answer:
 
 
 @cache
-def _sound_results(sample: Sample) -> dict[str, str]:
-    return _results(sample.lab)[0]
+def _sound_results(sample: Sample, with_times: bool = True) -> dict[str, str]:
+    return _results(sample.lab, with_times)[0]
+
+
+@cache
+def _sound_query(sample: Sample) -> list[Any]:
+    return _queried(sample.lab)
 
 
 @cache

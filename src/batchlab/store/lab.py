@@ -297,12 +297,18 @@ def _checked_result(
     folder: StudyFolder, sweep: StoredSweep, batch_size: int, metrics: list[str] | None
 ) -> StudyResult | None:
     """Return a study once it has ended and all of it has been found to belong together."""
+    record = finished_record(folder, sweep, batch_size)
+    return None if record is None else folder.result(metrics, record)
+
+
+def finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -> StudyRecord | None:
+    """Return the record of a study that has ended; DamagedError where it, ended or not, is none of its sweep."""
     if not folder.has_begun():
         return None
     record = folder.record()
     check_belongs(folder, record, sweep, batch_size)
     folder.check_listed(record)
-    return folder.result(metrics, record) if record.state == "finished" else None
+    return record if record.state == "finished" else None
 
 
 def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, batch_size: int) -> None:

@@ -16,7 +16,7 @@ from pyarrow import fs
 
 from batchlab.core.trial import Trial
 from batchlab.errors import LabError
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.lab import Lab, finished_record, not_imported
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import trials_json
 
@@ -67,10 +67,11 @@ def _finished(lab: Lab, sweep: StoredSweep, batch_size: int) -> _Finished | None
     home = lab.study_folder(sweep.name, batch_size)
     folder, version = home.readable, home.readable.version
     try:
-        if not lab.is_finished(sweep.name, batch_size):
+        record = finished_record(folder, sweep, batch_size)
+        if record is None and sweep.spec is None:
+            raise not_imported(lab, sweep.name, batch_size)
+        if record is None:
             return None
-        record = folder.record()
-        check_belongs(folder, record, sweep, batch_size)
         folder.check_bytes("measurements.parquet", record)
         table = os.path.abspath(home.folder / "measurements.parquet")
         return _Finished(sweep.name, batch_size, table, folder.trials(record))
