@@ -11,7 +11,10 @@
     |       +-- LabLockedError        another runner holds the lab
     |       +-- LabLostError          exit code 1: the lab's lock was taken from a runner
     |       +-- UnreadableError       the system refused to read: permission denied, an I/O error
+    |       +-- NewerLabError         a newer batchlab wrote the lab
     |       +-- DamagedError          exit code 1: a file that is not as it was written
+    |           +-- MisnamedError     a sweep in a folder of another name
+    |           +-- OlderSpecError    a study that is more of its sweep than the sweep's spec asks for
     +-- StorageError (OSError)        exit code 2: the disk refused (full, read-only)
     +-- TrialError (RuntimeError)     exit code 1: a trial raised inside a worker process
     +-- Interrupted                   exit code 75: stopped by a signal, can be resumed
@@ -69,10 +72,22 @@ class UnreadableError(LabError):
     """The system refused to read something of a lab; whether it is sound nobody can tell."""
 
 
+class NewerLabError(LabError):
+    """A newer batchlab wrote the lab: this one can neither read nor repair it."""
+
+
 class DamagedError(LabError):
     """A file of a lab is not as it was written: damaged, changed, exchanged or gone."""
 
     exit_code = 1
+
+
+class MisnamedError(DamagedError):
+    """A sweep lies in a folder of another name: it was exchanged or renamed."""
+
+
+class OlderSpecError(DamagedError):
+    """A study asks for more than its sweep's spec: one of both is older, and the study waits for the larger spec."""
 
 
 VERIFY = "See what is sound with `batchlab verify`."

@@ -131,6 +131,16 @@ def test_a_lab_of_a_newer_batchlab_is_not_repaired(nqm):
     assert not (nqm / "set-aside").exists()
 
 
+def test_a_damaged_lab_in_a_folder_called_newer_was_taken_for_one_of_a_newer_batchlab(nqm):
+    lab = nqm.rename(nqm.with_name("newer"))
+    (lab / "lab.json").write_text("damaged")
+
+    _, found = repair_lab(lab)
+
+    assert found.is_sound
+    assert Lab.open(lab).sweep_names() == ["nqm"]
+
+
 def test_why_something_was_set_aside_is_written_beside_it(nqm):
     (nqm / STUDY / "measurements.parquet").write_bytes(b"nothing")
     repair_lab(nqm)

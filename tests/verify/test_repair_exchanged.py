@@ -75,6 +75,18 @@ def test_the_spec_of_another_sweep_is_set_aside_and_the_studies_stay(copy, curve
     assert aside(lab) == ["sweeps/quad/sweep.json"]
 
 
+def test_studies_that_ask_for_more_than_an_older_spec_wait_for_the_larger_one(copy, curves, make_spec):
+    lab = copy("grown")
+    before = curves(lab, "quad")
+    shutil.copy(copy("two") / "sweeps" / "quad" / "sweep.json", lab / "sweeps" / "quad" / "sweep.json")
+
+    _, found = repair_lab(lab)
+    run_sweep(make_spec(trials=5), lab, num_workers=1)
+
+    assert not found.is_sound and not (lab / "set-aside").exists()
+    assert curves(lab, "quad") == before
+
+
 def test_an_older_study_json_cost_the_newer_curves(copy, curves):
     """Its seals are those of the smaller study; the table proves itself, so that nothing is trained again."""
     lab = copy("grown")

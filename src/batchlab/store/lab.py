@@ -24,7 +24,18 @@ from batchlab.core.growth import GROWS, continued, fixed_digest, not_grown, stud
 from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
-from batchlab.errors import VERIFY, DamagedError, LabError, SpecError, UnreadableError, shown, unknown_name
+from batchlab.errors import (
+    VERIFY,
+    DamagedError,
+    LabError,
+    MisnamedError,
+    NewerLabError,
+    OlderSpecError,
+    SpecError,
+    UnreadableError,
+    shown,
+    unknown_name,
+)
 from batchlab.files import TEMPORARY, is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
 from batchlab.held import refuse_links
 from batchlab.store.lock import hold_lock
@@ -35,8 +46,6 @@ from batchlab.store.study_folder import StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 
 _Kind = TypeVar("_Kind", bound=Value)
-ASKS_FOR_MORE = "it asks for more than"
-"""Said of a study that is more of its sweep than the sweep itself: that waits for a larger spec."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Lab:
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
             raise damaged(path, "it does not tell the lab's format")
         if version > FORMAT:
-            raise LabError(
+            raise NewerLabError(
                 f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
@@ -151,7 +160,7 @@ class Lab:
         else:
             raise DamagedError(f"{spec} is missing beside studies. {VERIFY}")
         if stored.name != name:
-            raise DamagedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
+            raise MisnamedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
         return stored
 
     def _sweep_folder(self, name: str) -> Path:
@@ -323,7 +332,8 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
     if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
         raise damaged(path, f"it is of another study than its sweep's, {_spec_of(folder)}")
     if changes := study_changes(record.study, sweep.spec.study(batch_size)):
-        raise damaged(path, f"{ASKS_FOR_MORE} {_spec_of(folder)}: {'; '.join(changes)}; one of both is older")
+        why = f"it asks for more than {_spec_of(folder)}: {'; '.join(changes)}; one of both is older"
+        raise damaged(path, why, OlderSpecError)
     if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):
         raise damaged(path, "it is of another sweep")
 

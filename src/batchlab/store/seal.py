@@ -108,9 +108,9 @@ class MismatchError(Exception):
         self.path, self.content = path, content
 
 
-def damaged(path: Path, why: str) -> DamagedError:
+def damaged(path: Path, why: str, kind: type[DamagedError] = DamagedError) -> DamagedError:
     """Return the error for a file that cannot be read as what it should be, in the words of whoever tried."""
-    return DamagedError(f"{path} is damaged: {shown(why, MOST_WHY)}. {VERIFY}")
+    return kind(f"{path} is damaged: {shown(why, MOST_WHY)}. {VERIFY}")
 
 
 def changed(path: Path) -> DamagedError:

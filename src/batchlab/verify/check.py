@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
-from batchlab.errors import VERIFY, DamagedError, LabError, UnreadableError
+from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, UnreadableError
 from batchlab.files import TEMPORARY, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
@@ -83,7 +83,7 @@ class _Look:
         try:
             sweep = self._lab.sweep(name)
         except LabError as error:
-            is_renamed = str(error).startswith(f"{folder} holds sweep")
+            is_renamed = isinstance(error, MisnamedError)
             self._found(folder if is_renamed else _spec_path(folder), error, RENAMED if is_renamed else SPEC)
             if folder.is_symlink():
                 return

@@ -14,12 +14,12 @@ from typing import Literal
 
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
-from batchlab.errors import BatchlabError, LabError, UnreadableError
+from batchlab.errors import BatchlabError, LabError, NewerLabError, OlderSpecError, UnreadableError
 from batchlab.files import is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
 from batchlab.folders import move
 from batchlab.published.goals import paper_goal
 from batchlab.search.samplers import draw_points
-from batchlab.store.lab import ASKS_FOR_MORE, Lab, check_belongs
+from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
 from batchlab.store.seal import is_sealed, read_sealed
@@ -77,9 +77,9 @@ class _Repair:
         path = self._lab.folder / "lab.json"
         try:
             version = self._lab.check_format()
+        except (NewerLabError, UnreadableError):
+            raise
         except LabError as error:
-            if "newer" in str(error) or isinstance(error, UnreadableError):
-                raise
             self.set_aside(path, str(error))
             version = FORMAT if _has_seals(self._lab.folder) else 1
             write_json(path, {"format": version})
@@ -156,10 +156,11 @@ class _Repair:
             return
         self._mended.add(path)
         folder, sweep = StudyFolder(path), self._sweep(name)
-        problems = {found: str(error) for found, error in study_problems(folder, sweep, deep=True)}
-        if path in problems:
-            self._mend_stranger(folder, sweep, problems[path])
+        errors = dict(study_problems(folder, sweep, deep=True))
+        if path in errors:
+            self._mend_stranger(folder, sweep, errors[path])
             return
+        problems = {found: str(error) for found, error in errors.items()}
         for found, problem in problems.items():
             if found.parent.name in ("parts", "checkpoints", "states") or _is_link_to_folder(found):
                 self.set_aside(found, problem)
@@ -179,14 +180,14 @@ class _Repair:
         except LabError:
             return None
 
-    def _mend_stranger(self, folder: StudyFolder, sweep: StoredSweep | None, problem: str) -> None:
+    def _mend_stranger(self, folder: StudyFolder, sweep: StoredSweep | None, error: LabError) -> None:
         """Set a study aside that is another than its sweep's; one that is only more of it waits for the larger spec."""
-        if ASKS_FOR_MORE in problem:
+        if isinstance(error, OlderSpecError):
             return
         if restored := Restored.of(folder, sweep):  # only its study.json is another's
-            self._restore(folder, restored, {"study.json": problem})
+            self._restore(folder, restored, {"study.json": str(error)})
         else:
-            place = self.set_aside(folder.folder, problem)
+            place = self.set_aside(folder.folder, str(error))
             self._strangers += [place] if place else []
 
     def _put_back(self) -> None:
