@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from batchlab.core.growth import fixed_digest
-from batchlab.errors import LabError, StorageError
+from batchlab.errors import DamagedError, LabError, StorageError
 from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
@@ -134,6 +134,20 @@ def test_a_damaged_lab_is_named(make_nqm, tmp_path):
 
     with pytest.raises(LabError, match="measurements.parquet is damaged"):
         merge_labs([tmp_path / "one", tmp_path / "other"], tmp_path / "both")
+
+
+@pytest.mark.parametrize("damaged", ["source", "target"])
+def test_a_study_that_is_not_its_sweeps_is_not_merged(make_nqm, tmp_path, damaged):
+    """It has the seals of a sound study: only its place tells that it is another's."""
+    for lab, seed in (("one", 0), ("stranger", 1)):
+        run_sweep(make_nqm({"sweep.batch_sizes": [16], "seed": seed}), tmp_path / lab, num_workers=1)
+    shutil.copytree(tmp_path / "one", tmp_path / "exchanged")
+    shutil.rmtree(tmp_path / "exchanged" / "sweeps" / "nqm" / "16")
+    shutil.copytree(tmp_path / "stranger" / "sweeps" / "nqm" / "16", tmp_path / "exchanged" / "sweeps" / "nqm" / "16")
+    source, target = ("exchanged", "both") if damaged == "source" else ("one", "exchanged")
+
+    with pytest.raises(DamagedError, match=r"exchanged.*study.json is damaged: it is of another study"):
+        merge_labs([tmp_path / source], tmp_path / target)
 
 
 def test_a_lab_that_is_named_twice_is_refused(make_nqm, tmp_path):
