@@ -15,7 +15,7 @@ import xxhash
 
 from batchlab.core.value import Value
 from batchlab.errors import VERIFY, DamagedError, shown
-from batchlab.files import MOST_JSON_BYTES, parse_json, read_bounded, write_file
+from batchlab.files import MOST_JSON_BYTES, is_there, parse_json, read_bounded, write_file
 
 KEY = "digest"
 MOST_WHY = 1_000
@@ -94,6 +94,8 @@ def is_sealed(path: Path) -> bool:
 
 def read_file(path: Path, seal: FileSeal) -> bytes:
     """Return the bytes of a file that is as its seal says; what else it is, `MismatchError` holds for a closer look."""
+    if not is_there(path):
+        raise DamagedError(f"{path} is missing. {VERIFY}")
     content = read_bounded(path, max(seal.size + (1 << 20), 2 * seal.size))
     if len(content) != seal.size or digest(content) != seal.digest:
         raise MismatchError(path, content)
