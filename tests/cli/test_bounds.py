@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,8 @@ if "networks" in sys.argv:
     sys.argv.remove("networks")
     batchlab.engine.buildable.torch.nn.functional.conv2d(
         *(batchlab.engine.buildable.torch.empty(1, 1, 3, 3, device="meta") for _ in range(2)))
+if sys.argv[1] == "import":
+    import batchlab.store.archive.importer, batchlab.cli.archive
 from batchlab.cli import main
 began = time.process_time()
 try:
@@ -59,8 +63,34 @@ CASES = {
          "workload.model=simple_cnn_base", "--set", "workload.dataset={name='tiny_imagenet', image_size=2}"],
         "cannot be built for inputs of 3x2x2",
     ),
+    "an archive of a device": (["import", "/dev/zero"], "neither a folder nor a regular file"),
+    "an archive of a pipe": (["import", "pipe"], "neither a folder nor a regular file"),
+    "a header member of gigabytes": (["import", "header.tar"], "a header member of 5,368,709,120 bytes"),
+    "a negative size": (["import", "negative.tar"], "negative or none at all"),
+    "an absurd size": (["import", "absurd.tar"], "bytes, more than"),
+    "millions of tiny members": (["import", "tiny.tar.gz"], "too small to be what their names say"),
+    "millions of other members": (["import", "others.tar.gz"], "files that have no part"),
     "a device that holds no numbers": (["networks", "run", "digits", "--set", "engine.device=meta"], '"meta"'),
 }  # fmt: skip
+
+
+TRIAL = "mnist/fc_1/sgd/64/1"
+
+
+def header(name: str, size: bytes = b"00000000000\0", kind: bytes = b"0") -> bytes:
+    """One header of a tar file, its size written as given, with a right checksum."""
+    info = tarfile.TarInfo(name)
+    info.type = kind
+    block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    block[124:136], block[148:156] = size, b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+def millions(kind: str) -> bytes:
+    """Two million members without content, packed into a few megabytes."""
+    names = (f"a/b/c/64/{n}/metadata.json" if kind == "tiny" else f"other-{n}" for n in range(20_000))
+    return gzip.compress(b"".join(map(header, names)), 1) * 100
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the memory cannot be measured here")
@@ -72,6 +102,11 @@ def test_it_is_one_line_within_seconds_and_memory(tmp_path, case):
         file.truncate(5 << 30)
     Path("brackets.toml").write_text("x = " + "[" * 100_000)
     Path("key.toml").write_text(".".join("a" * 100_000) + " = 1")
+    Path("header.tar").write_bytes(header("a", b"%011o\0" % (5 << 30), b"x"))
+    Path("negative.tar").write_bytes(header("a", b"\xff" * 12) + bytes(1024))
+    Path("absurd.tar").write_bytes(header(f"{TRIAL}/metadata.json", b"\x80" + b"\0" * 3 + b"\x7f" * 8))
+    for name in ("tiny", "others"):
+        Path(f"{name}.tar.gz").write_bytes(millions(name) if f"{name}.tar.gz" in arguments else b"")
 
     command = [sys.executable, "-W", "error", "-c", PROBE, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+import xxhash
 
+from batchlab.core.growth import fixed_digest
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.parquet import read_whole
@@ -109,6 +111,19 @@ def test_a_point_that_no_sampler_drew_is_found_by_a_deep_look(nqm):
     path.write_bytes(sealed_json(data))
 
     assert any("its points are not those" in finding.problem for finding in verify_lab(nqm, deep=True).findings)
+
+
+def test_study_json_holds_the_digests_of_its_files_of_its_sweep_and_of_itself(nqm, nqm_sweep):
+    folder = nqm / "sweeps" / "nqm" / "16"
+    before, _, _ = (folder / "study.json").read_bytes().rpartition(b',\n "digest": ')
+    data = json.loads((folder / "study.json").read_text())
+
+    assert sorted([*data["files"], "study.json"]) == sorted(path.name for path in folder.iterdir())
+    for name, seal in data["files"].items():
+        content = (folder / name).read_bytes()
+        assert seal == {"size": len(content), "digest": xxhash.xxh3_128_hexdigest(content)}
+    assert data["sweep"] == fixed_digest(nqm_sweep)
+    assert data["digest"] == xxhash.xxh3_128_hexdigest(before)
 
 
 def test_a_file_of_somebody_elses_is_named_and_left_alone(sample):

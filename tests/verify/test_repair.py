@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -11,9 +12,15 @@ import pytest
 from batchlab.errors import LabError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
+from batchlab.store.migrations import FORMAT
 from batchlab.verify.repair import repair_lab
 
 STUDY = "sweeps/nqm/16"
+SAMPLES = Path(__file__).parents[1] / "store" / "labs"
+
+
+def rows(lab: Path) -> list[dict[str, object]]:
+    return [pq.read_table(path).to_pydict() for path in sorted(lab.glob("sweeps/*/*/measurements.parquet"))]
 
 
 def contents(lab: Path) -> Counter[bytes]:
@@ -120,6 +127,19 @@ def test_a_sound_lab_is_left_as_it_is(nqm):
     assert {path: path.read_bytes() for path in nqm.rglob("*") if path.is_file() and path.name != "lock"} == {
         path: content for path, content in before.items() if path.name != "lock"
     }
+
+
+@pytest.mark.parametrize("format_", [1, 2])
+def test_repair_brings_a_lab_of_an_older_format_up_to_date_without_loss(tmp_path, format_):
+    lab = Path(shutil.copytree(SAMPLES / f"format-{format_}", tmp_path / "lab"))
+    before = rows(lab)
+
+    done, found = repair_lab(lab, deep=True)
+
+    assert done == [f"{lab}: brought from format {format_} to {FORMAT}"]
+    assert (found.is_sound, found.format) == (True, FORMAT)
+    assert len(before) == 2 and rows(lab) == before
+    assert repair_lab(lab)[0] == []
 
 
 def test_a_lab_of_a_newer_batchlab_is_not_repaired(nqm):
