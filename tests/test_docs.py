@@ -1,7 +1,8 @@
-"""The documentation keeps up with the code: every command and every option is in docs/cli.md."""
+"""The documentation keeps up with the code: commands and options in docs/cli.md, tests in docs/reliability.md."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import typer
 
 from batchlab.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+PAGE = ROOT / "docs" / "cli.md"
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 OPTIONS = sorted(
     (name, option)
@@ -49,3 +52,11 @@ def test_exit_codes_are_documented():
     text = PAGE.read_text()
 
     assert all(f"`{code}`" in text or f"| {code} |" in text for code in (0, 1, 2, 75))
+
+
+def test_every_test_that_the_page_of_promises_names_exists():
+    promised = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability.md").read_text()))
+    written = {name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+
+    assert len(promised) > 100
+    assert promised - written == set()
