@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import multiprocessing
 import os
 import re
 import resource
@@ -27,6 +28,8 @@ MOST_BYTES = 6 << 30
 
 _PROGRESS = re.compile(r"batch size +[0-9]|([a-z]+: )?[0-9]+ % done, about ")
 _command = functools.cache(typer.main.get_command)
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["tests.torture.everything"])
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,16 @@ class Answer:
 
 
 def ask(*arguments: object) -> Answer:
-    """Return what the command line answers, asked in this process; the disk is not waited for."""
+    """Return what the command line answers, asked in this process.
+
+    The disk is not waited for, and workers are copies of a process that has imported everything.
+    """
     out, err = io.StringIO(), io.StringIO()
     changes = (
         mock.patch.object(sys, "argv", ["batchlab", *map(str, arguments)]),
         mock.patch.object(typer.main, "get_command", _command),
         mock.patch.object(os, "fsync", return_value=None),
+        mock.patch.object(multiprocessing, "get_context", return_value=_forks),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(action="error"),

@@ -10,7 +10,6 @@ import functools
 import gc
 import importlib
 import os
-import pkgutil
 import socket
 import subprocess
 import sys
@@ -18,13 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-import batchlab
-
 VARIABLE = "BATCHLAB_TORTURE_WARM"
 """The number of the socket that requests come through."""
-
-_LATE = ("scipy.stats", "scipy.optimize", "sklearn.datasets", "rich.live", "rich.progress", "rich.table")
-"""What batchlab imports only when it is needed."""
 
 
 class Copy:
@@ -68,9 +62,7 @@ def warm_process(command: tuple[str, ...], variables: tuple[tuple[str, str], ...
 def serve(run: Callable[[], None]) -> None:
     """Import all of batchlab; then, for each request, `run` in a copy of this process until nobody asks any more."""
     requests = Connection(int(os.environ.pop(VARIABLE)))
-    ours = [module.name for module in pkgutil.walk_packages(batchlab.__path__, "batchlab.")]
-    for name in [*_LATE, *(name for name in ours if not name.endswith("__main__"))]:
-        importlib.import_module(name)
+    importlib.import_module("tests.torture.everything")
     gc.freeze()  # or every copy would go through all of it once more as it ends
     while True:
         try:
