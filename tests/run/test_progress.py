@@ -19,8 +19,8 @@ from batchlab.store.study_folder import StudyFolder
 def make_progress(make_scripted, tmp_path):
     """Four trials of up to 100 steps, in packs of two."""
 
-    def make(batch_size=8):
-        study = make_scripted({"sweep.batch_sizes": [batch_size]}).study(batch_size)
+    def make(batch_size=8, **settings):
+        study = make_scripted({"sweep.batch_sizes": [batch_size], **settings}).study(batch_size)
         run = StudyRun(study, StudyFolder(tmp_path / str(batch_size)))
         run.choose_pack_size(2)
         return StudyProgress(run)
@@ -30,11 +30,20 @@ def make_progress(make_scripted, tmp_path):
 
 def finish(progress, trainer):
     """Train all packs of a study here."""
-    while task := progress.run.take_task():
-        name, pack = task
-        hooks = Hooks(lambda: 2**62, lambda end: None, lambda *details: None, lambda: False)
-        result = train_pack(trainer, pack, hooks)
-        progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
+    while train_one(progress, trainer):
+        pass
+
+
+def train_one(progress, trainer):
+    """Train one pack here; return whether there was one."""
+    task = progress.run.take_task()
+    if task is None:
+        return False
+    name, pack = task
+    hooks = Hooks(lambda: 2**62, lambda end: None, lambda *details: None, lambda: False)
+    result = train_pack(trainer, pack, hooks)
+    progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
+    return True
 
 
 def test_time_left_is_the_rest_of_the_steps_times_their_time(make_progress):
@@ -107,6 +116,25 @@ def test_a_finished_study_needs_no_time(make_progress, scripted):
     assert progress.run.is_finished
     assert progress.seconds_left() == 0
     assert (progress.num_done, progress.best_steps) == (4, 20)
+
+
+def test_replicates_are_counted_before_and_while_they_train(make_progress, scripted):
+    """The goal at 20: replicates are expected to meet it by 30, and end at 80 where they do not."""
+    progress = make_progress(**{"sweep.confirm": {"seeds": 3, "points": 1}})
+    progress.seconds_per_trial_step = 0.1
+    assert progress.seconds_left() == pytest.approx(4 * 10 + 3 * 10), "before a goal is met, to the end of the budget"
+
+    while progress.run.confirm_run is None:
+        train_one(progress, scripted(goal_at={0: 20}))
+    assert progress.seconds_left() == pytest.approx(3 * 3)
+
+    progress.start("replicates", 2)
+    progress.advance("replicates", Standing(10, 2, None))
+    assert progress.seconds_left() == pytest.approx(2 * 2 + 3)
+    progress.advance("replicates", Standing(40, 2, 15))
+    progress.seconds_per_trial_step = 0.1
+    assert progress.seconds_left() == pytest.approx(2 * 4 + 8), "late ones may train to their end"
+    assert progress.best_steps == 20
 
 
 def test_evaluations_are_timed_apart_from_steps(make_progress, monkeypatch):

@@ -11,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 
+from batchlab.core.duration import spell_seconds
 from tests.torture.asking import environment
 from tests.torture.kills import make_facts
 from tests.torture.kinds import KINDS, shared_out
@@ -50,13 +51,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     deadline = began + 60 * options.minutes if options.minutes else None
     with ThreadPoolExecutor(options.processes) as threads:
         runs = [threads.submit(_run_chunk, chunk, options.seed, folder, deadline) for chunk in chunks]
-        outcomes = [outcome for run in runs for outcome in run.result()]
+        outcomes = list(_gathered(runs, sum(len(chunk.numbers) for chunk in chunks)))
     outcomes.sort(key=lambda outcome: (list(KINDS).index(outcome.kind), outcome.number))
     print(table(outcomes, time.monotonic() - began))
     changed = differences(before, _copied_from(folder))
     if changed:
         print(f"The labs that all cases are copied from are not as they were: {'; '.join(changed[:5])}")
     return 1 if changed or any(outcome.problems for outcome in outcomes) else 0
+
+
+def _gathered(runs: Sequence[Future[list[Outcome]]], num_cases: int) -> Iterator[Outcome]:
+    """Yield what became of all cases, and tell how far they are."""
+    began, num_done, num_failed = time.monotonic(), 0, 0
+    for run in as_completed(runs):
+        outcomes = run.result()
+        yield from outcomes
+        num_done += len(outcomes)
+        num_failed += sum(bool(outcome.problems) for outcome in outcomes)
+        left = (time.monotonic() - began) / max(1, num_done) * (num_cases - num_done)
+        told = f"{num_done:,} of {num_cases:,} cases, {num_failed:,} failed, about {spell_seconds(left)} left"
+        print(told, file=sys.stderr, flush=True)
 
 
 def _copied_from(folder: Path) -> dict[str, str]:

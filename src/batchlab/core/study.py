@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from typing import Any
 
 from batchlab.core.confirmation import Confirm
@@ -67,6 +68,10 @@ class Study(Value):
 
     def _search(self) -> Study:
         return self.model_copy(update={"confirm": None, "confirm_within": 1.5})
+
+    def replicate_steps(self, fewest_steps: int) -> int:
+        """Return where a replicate is expected to have met the goal: a little later than the best trial did."""
+        return min(self.max_steps, math.ceil(self.confirm_within * fewest_steps))
 
     @property
     def fingerprint(self) -> str:

@@ -26,7 +26,8 @@ class ConfirmRun:
         self._study, self._folder, self._points = record.study, folder, record.points
         self._seeds = record.study.confirm.seeds
         self._trial_ids = points_to_confirm(record.study, complete)
-        self._end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
+        self.end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
+        """Where a replicate ends that has not met the goal."""
         folder.confirming.make_room()
         self._parts = read_parts(folder.confirming, record.study)
         self.running: dict[str, tuple[int, ...]] = {}
@@ -56,8 +57,8 @@ class ConfirmRun:
         return sorted(i for i in self._ids() if i not in known or not self._is_known(known[i][0]))
 
     def _is_known(self, outcome: Outcome) -> bool:
-        if outcome.goal_step is None or outcome.goal_step > self._end_step:
-            return outcome.is_known_to(self._end_step)
+        if outcome.goal_step is None or outcome.goal_step > self.end_step:
+            return outcome.is_known_to(self.end_step)
         # At the end of a budget that has grown since, a replicate may have met the goal where none is evaluated now.
         return self._study.is_evaluated(outcome.goal_step)
 
@@ -69,7 +70,7 @@ class ConfirmRun:
         self.running[name] = ids
         points = [Point(i, self._study.metaparameters(self._points[i % REPLICATE_STRIDE])) for i in ids]
         checkpoint = self._folder.confirming.checkpoint_path(name)
-        return name, PackTask(self._study, points, checkpoint, self._end_step, stops_at_goal=True)
+        return name, PackTask(self._study, points, checkpoint, self.end_step, stops_at_goal=True)
 
     def put_back(self, name: str) -> None:
         """Line up a pack again that was stopped."""
@@ -87,25 +88,25 @@ class ConfirmRun:
         known = farthest(list(self._parts.values()))
         kept = {number: known[number] for number in self._ids()}
         curves = [part.measurements.curve(number) for number, (_, part) in kept.items()]
-        measurements = Measurements.of([_until(curve, self._end_step) for curve in curves])
+        measurements = Measurements.of([_until(curve, self.end_step) for curve in curves])
         confirmation = Confirmation(
             goal=self._study.goal,
             seeds=self._seeds,
             trial_ids=self._trial_ids,
-            end_step=self._end_step,
+            end_step=self.end_step,
             replicates=tuple(self._replicate(outcome, part) for outcome, part in kept.values()),
         )
         self._folder.finish_confirmation(confirmation, measurements)
 
     def _replicate(self, outcome: Outcome, part: Part) -> Replicate:
         replicate, trial_id = divmod(outcome.trial_id, REPLICATE_STRIDE)
-        has_met = outcome.goal_step is not None and outcome.goal_step <= self._end_step
-        has_diverged = outcome.diverged_step is not None and outcome.diverged_step <= self._end_step
+        has_met = outcome.goal_step is not None and outcome.goal_step <= self.end_step
+        has_diverged = outcome.diverged_step is not None and outcome.diverged_step <= self.end_step
         return Replicate(
             trial_id=trial_id,
             replicate=replicate,
             goal_step=outcome.goal_step if has_met else None,
-            last_step=min(outcome.last_step, self._end_step),
+            last_step=min(outcome.last_step, self.end_step),
             diverged_step=outcome.diverged_step if has_diverged else None,
             wall_seconds=part.seconds_of(outcome),
         )

@@ -127,6 +127,9 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[
         runs = study.trials * each(steps)
         return runs + replicates * each(replicate_steps)
 
+    def replicate_steps(steps: int) -> int:
+        return steps if pilot.goal_steps is None else study.replicate_steps(pilot.goal_steps)
+
     def each(steps: int) -> float:
         evaluations = 1 + count_evaluations(study.evaluation, 0, steps)
         return steps * calibration.seconds_per_trial_step + evaluations * pilot.seconds_per_evaluation
@@ -141,17 +144,10 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[
         seconds_per_trial_step=calibration.seconds_per_trial_step,
         max_seconds=seconds(study.max_steps, study.max_steps),
         expected_steps=steps,
-        expected_seconds=None if steps is None else seconds(steps, _replicate_steps(study, pilot, steps)),
+        expected_seconds=None if steps is None else seconds(steps, replicate_steps(steps)),
         expected_from=source,
         pilot=pilot,
     )
-
-
-def _replicate_steps(study: Study, pilot: Pilot, steps: int) -> int:
-    """Return where a replicate may end: it stops at the goal, a little later than the best trial met it."""
-    if pilot.goal_steps is None:
-        return steps
-    return min(study.max_steps, math.ceil(study.confirm_within * pilot.goal_steps))
 
 
 def _expected_steps(study: Study, pilot: Pilot, goals: dict[int, int]) -> tuple[int | None, int | None]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from batchlab.core.duration import spell_seconds
 from batchlab.core.evaluation import Evaluation
+from batchlab.run.confirm_run import ConfirmRun
 from batchlab.run.standing import Standing
 from batchlab.run.study_run import StudyRun
 
@@ -96,8 +97,8 @@ class StudyProgress:
 
     @property
     def best_steps(self) -> int | None:
-        """The fewest steps to the goal so far."""
-        if self.run.is_finished:
+        """The fewest steps to the goal so far; replicates do not count."""
+        if self.run.is_searched:
             return self.run.record.best_steps
         known = [steps for steps in (self._best_steps, self.run.race.best_steps) if steps is not None]
         return min(known, default=None)
@@ -113,11 +114,26 @@ class StudyProgress:
             return 0.0
         if self.seconds_per_trial_step is None and self.guessed_seconds_per_trial_step is None:
             return None
-        end_step = self.run.study.end_step(self.best_steps)
+        if self.run.confirm_run is not None:
+            return self._confirmation_left(self.run.confirm_run)
+        study, best_steps = self.run.study, self.best_steps
+        num_begun = self.num_done + sum(pack.standing.num_live for pack in self._packs.values())
+        replicate = study.max_steps if best_steps is None else study.replicate_steps(best_steps)
+        search = self._left(study.end_step(best_steps), study.trials - num_begun)
+        return search + self.run.num_replicates * self._seconds(0, replicate)
+
+    def _confirmation_left(self, confirm: ConfirmRun) -> float:
+        """Return what the replicates may still need: they stop at the goal, few later than expected."""
+        num_begun = confirm.num_done + sum(pack.standing.num_live for pack in self._packs.values())
+        expected = self.run.study.replicate_steps(self.best_steps or confirm.end_step)
+        is_late = (self.step or 0) >= expected
+        return self._left(confirm.end_step if is_late else expected, confirm.num_replicates - num_begun)
+
+    def _left(self, end_step: int, num_waiting: int) -> float:
+        """Return what packs that have begun need to a step, and those that wait."""
         standings = [pack.standing for pack in self._packs.values()]
         running = sum(standing.num_live * self._seconds(standing.step, end_step) for standing in standings)
-        num_begun = self.num_done + sum(standing.num_live for standing in standings)
-        return running + max(0, self.run.study.trials - num_begun) * self._seconds(0, end_step)
+        return running + max(0, num_waiting) * self._seconds(0, end_step)
 
     def _seconds(self, start: int, end: int) -> float:
         """Return what one trial needs from one step to another."""

@@ -79,6 +79,12 @@ class StudyRun:
         return self.is_searched and self.confirm_run is None
 
     @property
+    def num_replicates(self) -> int:
+        """How many replicates confirm the study, at the most: none where only some of its points are trained."""
+        confirm = self.study.confirm if self._only is None else None
+        return 0 if confirm is None else confirm.seeds * min(confirm.points, self.study.trials)
+
+    @property
     def is_done(self) -> bool:
         """Whether nothing is left to train: it is finished, or has all the trials that it was to train only."""
         return self.is_finished or (self._only is not None and not self._lacking())
@@ -230,7 +236,7 @@ class StudyRun:
 
     def _begin_confirming(self) -> None:
         """Line up the replicates that the spec asks for; without any the study is complete."""
-        if self._only is None and self.study.confirm is not None:
+        if self.num_replicates:
             complete = complete_outcomes(self._folder)
             if _is_confirmed(self.study, complete, self._folder.confirmation()):
                 self._folder.end_confirming()
