@@ -19,7 +19,8 @@ import pytest
 from batchlab.analysis import best_measurement, group_trials, steps_to_result
 from batchlab.core.goal import Goal
 from batchlab.core.space import Range, Values
-from batchlab.errors import InputError, LabError
+from batchlab.errors import InputError, LabError, LabLockedError
+from batchlab.files import write_json
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
 
@@ -495,6 +496,41 @@ def test_a_damaged_list_of_what_was_left_out_is_not_written_over(tree, tmp_path)
     with pytest.raises(LabError, match="rejected.json is damaged"):
         bring(tree, tmp_path / "lab")
     assert contents(tmp_path / "lab") == before
+
+
+def test_what_was_left_out_is_noted_while_the_lab_is_held(tree, tmp_path, monkeypatch):
+    """Of two imports at once, one would write over what the other has noted."""
+    from batchlab.store import rejected
+    from batchlab.store.lock import hold_lock
+
+    def write(path: Path, content: object) -> None:
+        with pytest.raises(LabLockedError), hold_lock(tmp_path / "lab" / "lock"):
+            pass
+        write_json(path, content)
+
+    (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
+    monkeypatch.setattr(rejected, "write_json", write)
+    bring(tree, tmp_path / "lab")
+
+    assert left_out(tmp_path / "lab") == [f"{MAIN}/2/3"]
+
+
+def test_an_import_that_fails_leaves_what_another_one_has_stored_meanwhile(tree, tmp_path, monkeypatch):
+    """Both begin where there is no lab; the second gets the lock when the first has ended."""
+    from batchlab.store.archive import shelf
+
+    create = Lab.create
+
+    def create_late(folder: Path) -> Lab:
+        monkeypatch.setattr(shelf.Lab, "create", create)
+        bring(tree, folder)
+        return create(folder)
+
+    monkeypatch.setattr(shelf.Lab, "create", create_late)
+    with pytest.raises(InputError, match="names one sweep"):
+        bring(tree, tmp_path / "lab", name="other")
+
+    assert [result.batch_size for result in results(tmp_path / "lab")] == [2, 4]
 
 
 # What is there twice, or lost

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.core.best_so_far import BestSoFar
-from batchlab.errors import InputError, LabLockedError
+from batchlab.errors import InputError
 from batchlab.files import make_folder, storage_error, sync_files, sync_path
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
@@ -38,21 +38,16 @@ def open_shelf(folder: Path) -> Iterator[Shelf]:
     made = _missing_folders(folder)
     is_new = not (folder / "lab.json").exists()
     lab = Lab.create(folder)
-    try:
-        with lab.locked():
-            shelf = Shelf(lab)
-            try:
-                yield shelf
-            except InputError:
-                shelf.clear()
-                raise
+    with lab.locked():
+        shelf = Shelf(lab)
+        try:
+            yield shelf
+        except InputError:
             shelf.clear()
-    except LabLockedError:
-        raise
-    except InputError:
-        if is_new:
-            _take_back(folder, made)
-        raise
+            if is_new:
+                _take_back(folder, made)  # while it is held: another import may be about to begin
+            raise
+        shelf.clear()
 
 
 def _missing_folders(folder: Path) -> list[Path]:
@@ -63,9 +58,9 @@ def _missing_folders(folder: Path) -> list[Path]:
 def _take_back(folder: Path, made: list[Path]) -> None:
     """Remove a lab that nothing was stored in; what else lies there stays."""
     with contextlib.suppress(OSError):
+        (folder / "sweeps").rmdir()  # another import may have stored something while this one waited
         for name in ("lab.json", "lock"):
             (folder / name).unlink(missing_ok=True)
-        (folder / "sweeps").rmdir()
         for path in made:
             path.rmdir()
 
