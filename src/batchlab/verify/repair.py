@@ -242,7 +242,7 @@ class _Repair:
         self._set_aside_files(folder, bad)
         for name, table in CARRIED_BY.items():
             if name in bad and table not in bad and (seal := restore_text(folder, name)):
-                self.done.append(f"{folder.folder / name}: written again from {table}")
+                self.done.append(f"{folder.folder / name}: written again from {table}; only it knew times and machines")
                 record = record.with_files(seal)
                 del bad[name]
         if bad.keys() & set(CONFIRMED):
