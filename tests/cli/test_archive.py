@@ -168,14 +168,17 @@ def test_of_all_figures_those_are_drawn_that_the_lab_has_a_workload_for(call, la
     assert [line.split()[2] for line in answer.err.splitlines()] == ["3", "6", "7", "9", "10", "11"]
 
 
-def test_a_stopped_import_goes_on(call, tree):
-    """The lab of an import that lost its listing is the lab of one that did not."""
+def test_an_imported_sweep_that_lost_its_listing_is_named_and_can_be_imported_again(call, tree):
+    """It left `status` and `curve` without a word."""
     call("import", str(tree), "--workers", "1")
     shutil.copytree("lab", "stopped")
     listing = Path("stopped/sweeps") / WORKLOAD.replace("/", "--") / "import.json"
     listing.unlink()
 
-    assert call("status", "--lab", "stopped").out.count(WORKLOAD) == 0
+    for command in ("status", "curve", "verify"):
+        answer = call(command, "--lab", "stopped")
+        assert answer.code == 1
+        assert f"{listing} is missing beside studies" in answer.out + answer.err
     assert call("import", str(tree), "--lab", "stopped", "--workers", "1").code == 0
     assert call("curve", "--lab", "stopped").out == call("curve").out
 

@@ -13,6 +13,7 @@ from batchlab.errors import LabError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT
+from batchlab.verify.check import verify_lab
 from batchlab.verify.repair import repair_lab
 
 STUDY = "sweeps/nqm/16"
@@ -167,3 +168,33 @@ def test_why_something_was_set_aside_is_written_beside_it(nqm):
 
     (why,) = nqm.glob("set-aside/*/why.json")
     assert f'"path": "{STUDY}/measurements.parquet"' in why.read_text()
+
+
+def test_an_imported_sweep_whose_import_json_is_gone_is_named_and_listed_again(copy, curves):
+    """It was taken for an import that had been stopped, and nothing told of it."""
+    lab = copy("imported")
+    name = Lab.open(lab).sweep_names()[0]
+    expected, path = curves(lab, name), lab / "sweeps" / name / "import.json"
+    path.unlink()
+
+    assert [finding.path for finding in verify_lab(lab).findings] == [path]
+    done, found = repair_lab(lab)
+
+    assert found.is_sound
+    assert done == [f"{path}: written again from its studies; where they came from is lost"]
+    assert curves(lab, name) == expected
+
+
+def test_a_link_to_itself_for_trials_json_costs_a_study_that_grows_beside_it_nothing(copy, curves):
+    lab = copy("growing")
+    expected, path = curves(lab, "quad"), lab / "sweeps" / "quad" / "4" / "trials.json"
+    growing = contents(lab / "sweeps" / "quad" / "growing")
+    path.unlink()
+    path.symlink_to(path.name)
+
+    done, found = repair_lab(lab)
+
+    assert found.is_sound
+    assert f"{path}: written again from measurements.parquet; only it knew times and machines" in done
+    assert curves(lab, "quad") == expected
+    assert contents(lab / "sweeps" / "quad" / "growing") == growing

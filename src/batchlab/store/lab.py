@@ -128,7 +128,8 @@ class Lab:
     def sweep_names(self) -> list[str]:
         """Return the names of the sweeps, sorted; one whose spec is gone is among them, one being imported is not."""
         refuse_links(self.folder, self.folder / "sweeps")
-        return sorted(folder.name for folder in _folders(self.folder / "sweeps") if _holds_sweep(folder))
+        folders = _folders(self.folder / "sweeps")
+        return sorted(folder.name for folder in folders if _holds_sweep(folder, is_sealed=self.is_sealed))
 
     def sweeps(self) -> list[StoredSweep]:
         """Return all sweeps, by name; LabError where there is none, or one cannot be read."""
@@ -152,13 +153,13 @@ class Lab:
     def sweep(self, name: str) -> StoredSweep:
         """Return a stored sweep, run or imported."""
         folder = self._sweep_folder(name)
-        spec, imported = folder / "sweep.json", folder / "import.json"
-        if is_there(spec):
+        path = spec_path(folder)
+        if not is_there(path):
+            raise DamagedError(f"{path} is missing beside studies. {VERIFY}")
+        if path.name == "sweep.json":
             stored = StoredSweep.run(self._spec(name))
-        elif is_there(imported):
-            stored = StoredSweep.imported(_parsed(ImportRecord, self._read(imported), imported))
         else:
-            raise DamagedError(f"{spec} is missing beside studies. {VERIFY}")
+            stored = StoredSweep.imported(_parsed(ImportRecord, self._read(path), path))
         if stored.name != name:
             raise MisnamedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
         return stored
@@ -356,18 +357,30 @@ def _folders(folder: Path) -> list[Path]:
     return [folder / name for name in names_in(folder) if (folder / name).is_dir()]
 
 
-def _holds_sweep(folder: Path) -> bool:
-    """Return whether a folder tells of a sweep, or holds a study that is not waiting for the end of an import."""
+def spec_path(folder: Path) -> Path:
+    """Return the file that tells of a sweep; where it is gone, the one that its studies ask for."""
+    spec, imported = folder / "sweep.json", folder / "import.json"
+    if is_there(spec):
+        return spec
+    return imported if is_there(imported) or any(map(_is_imported, study_places(folder))) else spec
+
+
+def _holds_sweep(folder: Path, *, is_sealed: bool) -> bool:
+    """Return whether a folder tells of a sweep, or holds a study.
+
+    In a lab of an older format an imported one may be waiting there for the end of its import.
+    """
     if folder.suffix == TEMPORARY:
         return False
     if folder.is_symlink() or any(is_there(folder / name) for name in ("sweep.json", "import.json")):
         return True
-    return any(not _waits_for_import(study) for study in study_places(folder))
+    studies = (study for study in study_places(folder) if is_there(study / "study.json"))
+    return any(is_sealed or not _is_imported(study) for study in studies)
 
 
-def _waits_for_import(study: Path) -> bool:
+def _is_imported(study: Path) -> bool:
     try:
-        return not is_there(study / "study.json") or StudyFolder(study).record().imported is not None
+        return is_there(study / "study.json") and StudyFolder(study).record().imported is not None
     except UnreadableError:
         raise
     except LabError:

@@ -14,7 +14,7 @@ from batchlab.files import TEMPORARY, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.consistency import check_outcome
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.lab import Lab, check_belongs, spec_path
 from batchlab.store.pack_check import check_checkpoint, check_part, repeats
 from batchlab.store.rejected import FILE as REJECTED
 from batchlab.store.rejected import read_rejected
@@ -35,6 +35,7 @@ RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
 RENAMED = "`batchlab verify --repair` gives it its name again where that is free, else sets it aside"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
+IMPORTED = "`batchlab verify --repair` writes it again from its studies"
 LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
 UNREADABLE = "it is left as it is until the system lets it be read"
 PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
@@ -84,7 +85,8 @@ class _Look:
             sweep = self._lab.sweep(name)
         except LabError as error:
             is_renamed = isinstance(error, MisnamedError)
-            self._found(folder if is_renamed else _spec_path(folder), error, RENAMED if is_renamed else SPEC)
+            path = folder if is_renamed or folder.is_symlink() else spec_path(folder)
+            self._found(path, error, RENAMED if is_renamed else IMPORTED if path.name == "import.json" else SPEC)
             if folder.is_symlink():
                 return
         studies = [path for place in (folder, folder / "growing", folder / "replaced") for path in study_places(place)]
@@ -280,13 +282,6 @@ def follows(path: Path) -> str:
     if path.name in ("study.json", "trials.json", "confirmed.json"):
         return RESTORED
     return SMALLER if path.name == "aside.parquet" else AGAIN
-
-
-def _spec_path(folder: Path) -> Path:
-    """Return the file that tells of a sweep; its folder where that is a link."""
-    if folder.is_symlink():
-        return folder
-    return folder / ("import.json" if is_there(folder / "import.json") else "sweep.json")
 
 
 def _files(folder: Path) -> Iterator[Path]:

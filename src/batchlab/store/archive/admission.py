@@ -18,8 +18,8 @@ import numpy as np
 from batchlab.core.measurement import Measurements
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, LabError, shown
-from batchlab.files import TEMPORARY
-from batchlab.store.lab import Lab
+from batchlab.files import TEMPORARY, is_there
+from batchlab.store.lab import Lab, spec_path
 from batchlab.store.seal import digest
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
@@ -91,7 +91,7 @@ class Admissions:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._listed = set(lab.sweep_names())
+        self._listed = {name for name in lab.sweep_names() if is_there(spec_path(lab.folder / "sweeps" / name))}
         names = sorted(os.listdir(lab.folder / "sweeps"))
         self._taken = {name.casefold(): name for name in names} | {name: name for name in names}
         """By name, and by name on a disk that does not tell small letters from large ones."""
