@@ -19,7 +19,7 @@ import pytest
 from batchlab.analysis import best_measurement, group_trials, steps_to_result
 from batchlab.core.goal import Goal
 from batchlab.core.space import Range, Values
-from batchlab.errors import InputError, LabError, LabLockedError
+from batchlab.errors import InputError, LabError, LabLockedError, LabLostError
 from batchlab.files import write_json
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
@@ -531,6 +531,24 @@ def test_an_import_that_fails_leaves_what_another_one_has_stored_meanwhile(tree,
         bring(tree, tmp_path / "lab", name="other")
 
     assert [result.batch_size for result in results(tmp_path / "lab")] == [2, 4]
+
+
+def test_an_import_that_lost_its_lab_leaves_what_lies_in_its_place(tree, tmp_path, monkeypatch):
+    """The lab was moved away, and another import has begun where it was."""
+    from batchlab.store.archive import importer
+
+    def note(lab: Path, found: object) -> None:
+        lab.rename(tmp_path / "away")
+        (lab / "importing").mkdir(parents=True)
+        (lab / "importing" / "piece").write_text("another's")
+        (lab / "lab.json").write_text("another's")
+        write_json(lab / "rejected.json", [])
+
+    monkeypatch.setattr(importer, "add_rejected", note)
+    with pytest.raises(LabLostError, match="no longer its own"):
+        bring(tree, tmp_path / "lab")
+
+    assert sorted(contents(tmp_path / "lab")) == ["importing/piece", "lab.json"]
 
 
 # What is there twice, or lost

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.core.best_so_far import BestSoFar
-from batchlab.errors import InputError
+from batchlab.errors import InputError, LabLostError
 from batchlab.files import make_folder, storage_error, sync_files, sync_path
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
@@ -42,6 +42,8 @@ def open_shelf(folder: Path) -> Iterator[Shelf]:
         shelf = Shelf(lab)
         try:
             yield shelf
+        except LabLostError:  # what lies there now is another's
+            raise
         except InputError:
             shelf.clear()
             if is_new:
