@@ -155,7 +155,7 @@ def test_a_process_that_is_killed_leaves_one_line_and_nothing_else(cache, monkey
     sources = [SimpleNamespace(name=name, num_bytes=1, read=partial(os._exit, 3)) for name in "ab"]
     monkeypatch.setattr(image_cache, "CHUNK_IMAGES", 1)
 
-    with pytest.raises(BatchlabError, match=r"^A process that decodes images ended unexpectedly[^\n]*again\.$"):
+    with pytest.raises(BatchlabError, match=r"^A process of this command was killed[^\n]*Run it again[^\n]*$"):
         load_images("two", sources, 4, num_workers=2)
 
     assert list((cache / "images").iterdir()) == []

@@ -22,8 +22,8 @@ from batchlab.data.kept import is_kept, set_seal
 from batchlab.data.map_file import open_map, whole_map
 from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.stored_file import StoredFile
-from batchlab.errors import BatchlabError, DataError, shown
-from batchlab.processes import die_with_parent
+from batchlab.errors import DataError, shown
+from batchlab.pool import Pool
 
 CHUNK_IMAGES = 256
 MOST_PIXELS = 60_000_000
@@ -114,23 +114,5 @@ def _decode_chunk(chunk: _Chunk) -> int:
 
 def _decode_all(chunks: Sequence[_Chunk], num_workers: int) -> Iterator[int]:
     """Yield the number of bytes of each chunk as it is done; one chunk is not worth a process."""
-    if num_workers == 1 or len(chunks) == 1:
-        yield from map(_decode_chunk, chunks)
-        return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(num_workers, len(chunks)), context, die_with_parent) as pool:
-        futures = [pool.submit(_decode_chunk, chunk) for chunk in chunks]
-        try:
-            for future in as_completed(futures):
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise BatchlabError(
-                "A process that decodes images ended unexpectedly; it may have run out of memory."
-                " Nothing of the cache was kept: run the same command again."
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with Pool(max(1, min(num_workers, len(chunks)))) as pool:
+        yield from pool.results((_decode_chunk, (chunk,)) for chunk in chunks)

@@ -9,11 +9,11 @@ from multiprocessing import synchronize
 
 import pytest
 
+from batchlab import pool as module
 from batchlab.errors import BatchlabError, InputError
-from batchlab.store.archive import pool as module
+from batchlab.pool import Pool
 from batchlab.store.archive.admission import check_name
 from batchlab.store.archive.importer import import_archive
-from batchlab.store.archive.pool import Pool
 
 
 def test_every_job_is_done_whatever_the_processes():
@@ -44,7 +44,7 @@ def test_a_process_that_is_killed_ends_an_import_in_one_line_and_the_next_goes_o
 
     with monkeypatch.context() as patch:
         patch.setattr(module._Worker, "start", start_and_kill)
-        with pytest.raises(BatchlabError, match="was killed.* Run the same command again to go on") as raised:
+        with pytest.raises(BatchlabError, match="was killed.* Run it again to go on") as raised:
             import_archive(tree, tmp_path / "lab", processes=2)
     assert raised.value.exit_code == 1
     assert "\n" not in str(raised.value)

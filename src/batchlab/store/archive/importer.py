@@ -18,11 +18,11 @@ from typing import Any
 
 from batchlab.errors import InputError, shown
 from batchlab.files import MOST_PATH
+from batchlab.pool import Job, Pool
 from batchlab.store.archive import staging
 from batchlab.store.archive.admission import Admissions, ArchivedSweep, check_name, default_name
 from batchlab.store.archive.layout import StudyPath
 from batchlab.store.archive.manifest import Manifest
-from batchlab.store.archive.pool import Job, Pool
 from batchlab.store.archive.shelf import Shelf, open_shelf
 from batchlab.store.archive.study_import import StudyJob, StudyOutcome, import_staged_study, import_tree_study
 from batchlab.store.archive.tar_file import TarFile, check_official, check_tar

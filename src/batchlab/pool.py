@@ -113,8 +113,8 @@ class _Worker:
             is_done, result = self._pipe.recv()
         except (EOFError, OSError):
             raise BatchlabError(
-                "A process of the import was killed, perhaps for want of memory. Run the same command again to go on, "
-                "with fewer --workers."
+                "A process of this command was killed, perhaps for want of memory. Run it again to go on, with fewer "
+                "--workers."
             ) from None
         if not is_done:
             raise result
