@@ -159,3 +159,15 @@ def test_the_rest_of_a_damaged_lab_answers(sample):
     assert [str(problem).split()[0] for problem in results.problems] == [
         str(sample / "sweeps" / "finished" / "16" / "trials.json")
     ]
+
+
+def test_what_is_left_of_a_study_that_a_larger_one_replaced_is_no_damage(sample):
+    """A disk that refuses, or a kill, while the smaller one is removed: the larger one is whole."""
+    study = next(path for path in sample.glob("sweeps/*/*") if (path / "trials.json").exists())
+    left = study.parent / "replaced" / study.name
+    shutil.copytree(study, left)
+    (left / "study.json").unlink()
+
+    assert verify_lab(sample).is_sound
+    study.rename(study.with_name("elsewhere"))
+    assert not verify_lab(sample).is_sound, "now it is the only one, and half of it is gone"

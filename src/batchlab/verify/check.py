@@ -10,7 +10,7 @@ from typing import Any, Literal
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, UnreadableError
-from batchlab.files import TEMPORARY, is_there, names_in, unreadable
+from batchlab.files import TEMPORARY, is_folder, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.consistency import check_outcome
@@ -97,7 +97,7 @@ class _Look:
         for path in (*studies, folder / "growing", folder / "replaced"):
             if path.is_symlink():
                 self._found(path, LabError(f"{path} is a link, which no lab holds."), LINK)
-        for path in (path for path in studies if not path.is_symlink()):
+        for path in (path for path in studies if not path.is_symlink() and not _is_replaced(path)):
             self._study(StudyFolder(path, is_sealed=self._lab.is_sealed), name)
         known = {path.name for path in studies} | {*SWEEP_FILES, *FOLDERS}
         names = (name for name in names_in(folder) if name not in known and not name.endswith(TEMPORARY))
@@ -256,6 +256,11 @@ def _study(folder: StudyFolder, sweep: StoredSweep | None) -> Study | None:
     if sweep is not None and sweep.spec is not None and _batch_size(folder.folder) in sweep.batch_sizes:
         return sweep.spec.study(_batch_size(folder.folder))
     return None
+
+
+def _is_replaced(study: Path) -> bool:
+    """Return whether a larger study has taken the place of one: what is left of it, the next run removes."""
+    return study.parent.name == "replaced" and is_folder(study.parents[1] / study.name)
 
 
 def _batch_size(folder: Path) -> int:
