@@ -206,14 +206,17 @@ def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError)
     try:
         # A pipe that nobody writes to is not waited for.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if is_of_lab else 0))
-        with open(descriptor, "rb") as file:
+        try:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
                 raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.")
             if facts.st_size > most_bytes:
                 size = f"{facts.st_size:,} bytes, more than {most_bytes:,}"
                 raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it has {size}.")
-            return file.read(facts.st_size)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(facts.st_size)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise (unreadable(path, error) if is_of_lab else kind(_refused(path, error))) from error
 
