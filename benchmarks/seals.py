@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent.parent
 WORKLOAD = "imagenet/resnet_50/nesterov_momentum"
@@ -46,20 +47,37 @@ def compare(archive: Path, checkouts: dict[str, Path], runs: int, folder: Path) 
     found: dict[str, dict[str, list[float]]] = {}
     for run in range(runs):
         for name, arguments in {"import": ["import", str(archive), "--workers", "1"], **QUESTIONS}.items():
-            said = set()
+            said = []
             for side in sorted(checkouts, reverse=run % 2 == 1):
                 home = folder / side
                 home.mkdir(exist_ok=True)
                 if name == "import":
                     shutil.rmtree(home / "lab", ignore_errors=True)
                 seconds, processor, out = timed(checkouts[side], arguments, home)
-                said.add(out)
+                said.append(out)
                 found.setdefault(name, {}).setdefault(side, []).append(seconds)
                 found[name].setdefault(f"{side}, processor", []).append(processor)
             print(f"run {run + 1}, {name}: " + told(found[name]), file=sys.stderr, flush=True)
-            if len(said) > 1:
+            if not agree(*map(plain, said)):
                 raise SystemExit(f"{name}: the answers differ")
     return found
+
+
+def plain(out: str) -> Any:
+    """Return what a command printed, as data where it is JSON."""
+    try:
+        return json.loads(out)
+    except ValueError:
+        return out
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Return whether two answers tell the same, but for fields that only one of them has."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(agree(one[name], other[name]) for name in one.keys() & other.keys())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(agree, one, other))
+    return bool(one == other)
 
 
 def told(sides: dict[str, list[float]]) -> str:

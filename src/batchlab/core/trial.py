@@ -23,6 +23,10 @@ class Status(StrEnum):
     """Stopped for another reason; it counts for nothing."""
 
 
+TIMES = frozenset({"wall_seconds", "environment"})
+"""What of a trial depends on when and where it was trained."""
+
+
 class Trial(Value):
     """The record of one finished trial; its curve is kept beside it, in the measurements."""
 

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.errors import VERIFY, DamagedError, LabError
-from batchlab.files import check_regular, is_there, read_bounded, unreadable, write_file
+from batchlab.files import check_regular, is_there, make_folder, read_bounded, unreadable, whole_file
 from batchlab.store.columns import to_arrow, to_numpy
-from batchlab.store.seal import FileSeal, MismatchError, changed, damaged, digest, read_file, seal_of
+from batchlab.store.seal import FileSeal, MismatchError, SealingFile, changed, damaged, digest, read_file
 
 RECORD_KEY = b"batchlab"
 DIGEST_KEY = b"batchlab.digest"
@@ -38,13 +38,13 @@ def _write(path: Path, columns: dict[str, np.ndarray], record: Any, sync: bool) 
     text = json.dumps(record).encode()
     table = pa.table({name: to_arrow(values) for name, values in columns.items()})
     table = table.replace_schema_metadata({RECORD_KEY: text, DIGEST_KEY: _content_digest(text, columns).encode()})
-    out = pa.BufferOutputStream()
     # Steps and metrics hardly repeat: a dictionary of them costs half of the time and saves nothing. Against lz4,
     # zstd would save 12 % of the space and take half as long again.
-    pq.write_table(table, out, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
-    content = out.getvalue()
-    write_file(path, content, sync)
-    return seal_of(content)
+    make_folder(path.parent)
+    with whole_file(path, sync) as file:
+        sealed = SealingFile(file)
+        pq.write_table(table, sealed, compression="lz4", use_dictionary=["trial_id"], write_page_checksum=True)
+    return sealed.seal()
 
 
 def _content_digest(record: bytes, columns: dict[str, np.ndarray]) -> str:

@@ -7,8 +7,9 @@ one is sound or not by itself. A seal finds damage and edits; it is no signature
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pydantic_core
 import xxhash
@@ -49,6 +50,32 @@ def digest(*pieces: Any) -> str:
 def seal_of(content: Any) -> FileSeal:
     """Return the seal of a file with this content."""
     return FileSeal(size=memoryview(content).nbytes, digest=digest(content))
+
+
+class SealingFile(io.RawIOBase):
+    """Passes on what is written to a file, in order, and knows its seal in the end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._size, self._state = file, 0, xxhash.xxh3_128()
+
+    def writable(self) -> bool:
+        """Say that it can be written to."""
+        return True
+
+    def tell(self) -> int:
+        """Return how much was written."""
+        return self._size
+
+    def write(self, content: Any) -> int:
+        """Take in some more."""
+        self._state.update(content)
+        num_bytes = self._file.write(content)
+        self._size += num_bytes
+        return num_bytes
+
+    def seal(self) -> FileSeal:
+        """Return the seal of what was written so far."""
+        return FileSeal(size=self._size, digest=self._state.hexdigest())
 
 
 def sealed_json(data: dict[str, Any]) -> bytes:

@@ -36,7 +36,7 @@ from pydantic import TypeAdapter, ValidationError
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
-from batchlab.core.trial import Trial
+from batchlab.core.trial import TIMES, Trial
 from batchlab.errors import VERIFY, DamagedError, SpecError
 from batchlab.files import (
     is_folder,
@@ -230,7 +230,7 @@ class StudyFolder:
         notes = {
             "study": record.fingerprint,
             "record": record.without_times().plain(),
-            "trials": trials_json([trial.without_times() for trial in trials]).decode(),
+            "trials": trials_json(trials, with_times=False).decode(),
         }
         if aside is not None:
             aside_notes = {"study": record.fingerprint, **aside[1]}
@@ -443,9 +443,10 @@ def _is_of_packs(name: str) -> bool:
     return re.fullmatch(_PACK, name) is not None or is_temporary(name, _PACK)
 
 
-def trials_json(trials: list[Trial]) -> bytes:
-    """Return the records of trials as JSON."""
-    return _TRIALS.dump_json(trials, exclude_none=True, indent=1)
+def trials_json(trials: list[Trial], *, with_times: bool = True) -> bytes:
+    """Return the records of trials as JSON; without times, what `Trial.without_times` leaves of them."""
+    left_out: dict[str, set[str]] = {} if with_times else {"__all__": {*TIMES}}
+    return _TRIALS.dump_json(trials, exclude=left_out, exclude_none=True, indent=1)
 
 
 def parse_trials(content: bytes, path: Path) -> list[Trial]:

@@ -177,12 +177,14 @@ def _body(content: bytes) -> bytes:
 
 
 def _is_plain(body: bytes) -> bool:
-    """Return whether every line is a row: then the rows of many files can be told apart by counting their lines."""
-    return not (
-        b'"' in body
-        or b"\n\n" in body
-        or body.startswith((b"\n", b"\r"))
-        or (b"\r" in body and (body.count(b"\r") != body.count(b"\r\n") or b"\n\r" in body))
+    """Return whether no line is more than a row: then the rows of many files can be told apart by counting their lines.
+
+    A line may still be less than a row, an empty one: `_parse` finds fewer rows than lines.
+    """
+    if b'"' in body:
+        return False
+    return b"\r" not in body or (
+        body.count(b"\r") == body.count(b"\r\n") and b"\n\r" not in body and not body.startswith(b"\r")
     )
 
 

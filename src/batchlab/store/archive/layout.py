@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -171,7 +172,7 @@ def read_metadata(content: bytes, trial_id: int) -> Trial:
 
 def _object(content: bytes) -> dict[str, Any]:
     try:
-        text = content.decode("utf-8-sig")
+        text = content.removeprefix(codecs.BOM_UTF8).decode()
         data = json.loads(text)
         if "\\u" in text:  # half of a pair of characters can be written so, and no file holds it
             json.dumps(data, ensure_ascii=False).encode()

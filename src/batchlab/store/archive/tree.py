@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -90,7 +89,8 @@ def _read_manifest(root: Path) -> Manifest | None:
     if not found:
         return None
     place = "" if found[0] == root else found[0].name
-    return read_manifest(_read(str(found[0] / NAME), MOST_BYTES), place)
+    content = _read(str(found[0] / NAME), MOST_BYTES)
+    return None if content is None else read_manifest(content, place)
 
 
 def _walk(tree: Tree, folder: Path, parts: tuple[str, ...]) -> None:
@@ -129,8 +129,7 @@ def _entries(folder: Path | str, most: int) -> list[os.DirEntry[str]]:
 def read_tree_study(path: StudyPath, folder: Path) -> Iterator[tuple[StudyFiles, bool]]:
     """Yield the files of one study of a tree, of a large one in several pieces, and whether it is the last."""
     files, size, twice = StudyFiles(path), 0, set[int]()
-    with contextlib.suppress(FileNotFoundError):
-        files.study = _read(f"{folder}/study.json", limits.MOST_BYTES["study"])
+    files.study = _read(f"{folder}/study.json", limits.MOST_BYTES["study"])
     for trial in _entries(folder, MOST_TRIALS + 1):
         _refuse_links(trial)
         if trial.name == "study.json" or not trial.is_dir(follow_symlinks=False):
@@ -153,13 +152,13 @@ def read_tree_study(path: StudyPath, folder: Path) -> Iterator[tuple[StudyFiles,
 
 def _read_trial(files: StudyFiles, trial_id: int, folder: str) -> int:
     """Take in the files of one trial and return how much they take."""
-    size = 0
-    for kind, name, kept in zip(
-        ("metadata", "measurements"), _OF_TRIALS, (files.metadata, files.measurements), strict=True
-    ):
-        with contextlib.suppress(FileNotFoundError):
-            kept[trial_id] = _read(f"{folder}/{name}", limits.MOST_BYTES[kind])
-            size += len(kept[trial_id]) + OVERHEAD
+    size, metadata, measurements = 0, *(f"{folder}/{name}" for name in _OF_TRIALS)
+    if (content := _read(metadata, limits.MOST_BYTES["metadata"])) is not None:
+        files.metadata[trial_id] = content
+        size += len(content) + OVERHEAD
+    if (content := _read(measurements, limits.MOST_BYTES["measurements"])) is not None:
+        files.measurements[trial_id] = content
+        size += len(content) + OVERHEAD
     return size
 
 
@@ -172,12 +171,13 @@ def _link_error(path: str) -> InputError:
     return InputError(f"{_shown(path)} is a link or a device; an archive holds only files and folders. Remove it.")
 
 
-def _read(path: str, most_bytes: int) -> bytes:
+def _read(path: str, most_bytes: int) -> bytes | None:
+    """Return the bytes of a file of an archive; None where there is none."""
     try:
         # Not through a link, and without waiting for the other end of a pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
-        raise
+        return None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _link_error(path) from None
