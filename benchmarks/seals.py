@@ -35,6 +35,7 @@ QUESTIONS = {
 def timed(checkout: Path, arguments: list[str], folder: Path) -> tuple[float, float, str]:
     """Run one command of a checkout; return seconds, processor seconds, and what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "batchlab", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
