@@ -75,9 +75,9 @@ def test_an_unreadable_lock_file_still_refuses(tmp_path, holder):
 
 
 def test_a_lock_that_cannot_be_opened_is_a_storage_error(tmp_path):
-    (tmp_path / "lock").mkdir()
+    path = tmp_path / "nowhere" / "lock"
 
-    with pytest.raises(StorageError, match=f"Could not write {tmp_path / 'lock'}"), hold_lock(tmp_path / "lock"):
+    with pytest.raises(StorageError, match=f"Could not write {path}"), hold_lock(path):
         pass
 
 

@@ -329,7 +329,7 @@ class _Judge:
 
     def _may_go(self, name: str) -> bool:
         """Return whether a file may be written anew or end with what it was for: it is sound, and only of a moment."""
-        if name in self._damage.touched and not self._damage.is_stale:
+        if name in self._damage.touched and not self._damage.is_stale and self._has_seals:
             return Path(name).name in DERIVED or name.endswith(".tmp") or self._damage.is_same
         is_passing = {"parts", "checkpoints", "confirming", "growing", "replaced"} & set(Path(name).parts)
         is_old = not self._has_seals  # brought to the format of today

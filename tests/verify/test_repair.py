@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from batchlab.errors import LabError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
+from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT
 from batchlab.verify.check import verify_lab
 from batchlab.verify.repair import repair_lab
@@ -198,3 +200,24 @@ def test_a_link_to_itself_for_trials_json_costs_a_study_that_grows_beside_it_not
     assert f"{path}: written again from measurements.parquet; only it knew times and machines" in done
     assert curves(lab, "quad") == expected
     assert contents(lab / "sweeps" / "quad" / "growing") == growing
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_what_lies_in_the_place_of_the_lock_is_found_and_set_aside(kind, nqm, tmp_path):
+    lock = nqm / "lock"
+    lock.unlink(missing_ok=True)
+    make = {
+        "link": lambda: lock.symlink_to(tmp_path / "elsewhere"),
+        "folder": lock.mkdir,
+        "pipe": lambda: os.mkfifo(lock),
+    }
+    make[kind]()
+
+    with pytest.raises(LabError, match=r"lock is .*batchlab verify"), hold_lock(lock):
+        pass
+    assert [finding.path for finding in verify_lab(nqm).findings] == [lock]
+    _, found = repair_lab(nqm)
+
+    assert found.is_sound
+    assert lock.is_file() and not (tmp_path / "elsewhere").exists()
+    assert [name for place in (nqm / "set-aside").iterdir() for name in os.listdir(place) if name == "lock"] == ["lock"]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from batchlab.errors import LabError, LabLockedError, shown
+from batchlab.errors import VERIFY, LabError, LabLockedError, shown
 from batchlab.files import read_bounded, storage_error
 from batchlab.held import holding
 
@@ -36,7 +36,7 @@ def hold_lock(path: Path) -> Iterator[None]:
             _lock_folder(_opened(stack, path.parent, os.O_RDONLY | os.O_DIRECTORY))
             file = _opened(stack, path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK)
             if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise LabError(f"{path} is no regular file. Remove it: the next run makes a lock file.")
+                raise LabError(f"{path} is no regular file. {VERIFY}")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _sign(file)
         except BlockingIOError:
@@ -69,7 +69,9 @@ def _sign(number: int) -> None:
 
 def _refused(path: Path, error: OSError) -> Exception:
     if error.errno == errno.ELOOP:
-        return LabError(f"{path} is a link, which no lab holds. Remove it: the next run makes a lock file.")
+        return LabError(f"{path} is a link, which no lab holds. {VERIFY}")
+    if error.errno == errno.EISDIR:
+        return LabError(f"{path} is no regular file. {VERIFY}")
     if error.errno in _NO_LOCKS:
         return LabError(
             f"The file system of {path.parent} knows no locks ({error.strerror}): nobody could tell who writes there. "

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, UnreadableError
-from batchlab.files import TEMPORARY, is_folder, is_there, names_in, unreadable
+from batchlab.files import TEMPORARY, check_regular, is_folder, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.consistency import check_outcome
@@ -37,6 +37,7 @@ RENAMED = "`batchlab verify --repair` gives it its name again where that is free
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
 IMPORTED = "`batchlab verify --repair` writes it again from its studies"
 LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
+LOCK = "`batchlab verify --repair` sets it aside; until then nothing can be run in the lab"
 UNREADABLE = "it is left as it is until the system lets it be read"
 PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
 FOLDERS = (*PACKS, "confirming", "growing", "replaced")
@@ -71,6 +72,10 @@ class _Look:
             self._found(self._lab.folder / "lab.json", error, follows)
 
     def _lab_files(self) -> None:
+        try:
+            check_regular(self._lab.folder / "lock")
+        except LabError as error:
+            self._found(self._lab.folder / "lock", error, LOCK)
         try:
             read_rejected(self._lab.folder)
         except LabError as error:

@@ -15,7 +15,7 @@ from typing import Literal
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import BatchlabError, LabError, NewerLabError, OlderSpecError, UnreadableError
-from batchlab.files import is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
+from batchlab.files import check_regular, is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
 from batchlab.folders import move
 from batchlab.published.goals import paper_goal
 from batchlab.search.samplers import draw_points
@@ -44,8 +44,9 @@ def repair_lab(
     folder: Path, *, deep: bool = False, report: Report = lambda share: None
 ) -> tuple[list[str], Verification]:
     """Repair a lab; return what was done, a sentence each, and what a second look found."""
+    repair = _Repair(folder)
+    repair.lock()
     with hold_lock(folder / "lock"):
-        repair = _Repair(folder)
         repair.format()
         found = verify_lab(folder, deep=deep, report=lambda share: report(share / 2))
         _check_readable(found)
@@ -71,6 +72,16 @@ class _Repair:
         self._aside = SetAside(folder)
         self._mended: set[Path] = set()
         self._strangers: list[Path] = []
+
+    def lock(self) -> None:
+        """Set something aside that keeps everyone from locking the lab: a link, or a folder, in the lock's place."""
+        path = self._lab.folder / "lock"
+        try:
+            check_regular(path)
+        except UnreadableError:
+            raise
+        except LabError as error:
+            self.set_aside(path, str(error))
 
     def format(self) -> None:
         """Write lab.json where it does not tell the format, and bring a lab of an older one up to date."""
