@@ -134,7 +134,13 @@ def _run_process(chunk: Chunk, seed: int, folder: Path, deadline: float | None) 
     numbers = json.dumps(chunk.numbers)
     command = [sys.executable, "-m", "tests.torture.one_process", chunk.kind, str(seed), numbers, str(folder)]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True
+        command,
+        stdin=subprocess.PIPE,  # it ends with this one
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
     )
     done, underway, began = list[Outcome](), None, time.monotonic()
     assert process.stdout is not None and process.stderr is not None

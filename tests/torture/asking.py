@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import traceback
@@ -64,6 +65,8 @@ def ask(*arguments: object) -> Answer:
         warnings.catch_warnings(action="error"),
     )
     with contextlib.ExitStack() as stack:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            stack.callback(signal.signal, number, signal.getsignal(number))
         for change in changes:
             stack.enter_context(change)
         code = _code_of_main()

@@ -192,19 +192,19 @@ class Ended:
 
 def _run(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> Ended:
     """Run a command of its own session to its end, or to the strike; nothing of it is left running."""
-    process = (start if strike is not None and strike.is_cold else start_copy)(arguments, place, strike)
+    process = (_start if strike is not None and strike.is_cold else start_copy)(arguments, place, strike)
     seconds = strike.seconds if strike is not None else None
     try:
         _, err = process.communicate(timeout=MOST_SECONDS if seconds is None else seconds)
     except subprocess.TimeoutExpired:
-        _end_session(process)
+        end_session(process)
         return Ended(None if seconds is None else -signal.SIGKILL, "no end in time")
     left = _left_running(process.pid)
-    _end_session(process)
+    end_session(process)
     return Ended(None if left else process.returncode, f"{left} outlived it" if left else err)
 
 
-def start(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> subprocess.Popen[str]:
+def _start(arguments: Sequence[str], place: Path, strike: Strike | None = None) -> subprocess.Popen[str]:
     """Start a command in a session of its own."""
     return subprocess.Popen(
         [*_COMMAND, *_given(arguments, place)],
@@ -251,7 +251,8 @@ def _is_of(process: int, session: int) -> bool:
     return False
 
 
-def _end_session(process: subprocess.Popen[str] | Copy) -> None:
+def end_session(process: subprocess.Popen[str] | Copy) -> None:
+    """Kill a command and all that it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

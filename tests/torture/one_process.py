@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -46,8 +49,15 @@ def run_case(case: Case, place: Path) -> list[str]:
     return problems
 
 
+def _end_with_parent() -> None:
+    """End this process and its commands when the other end of stdin is closed."""
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+
+
 def main(kind: str, seed: str, numbers: str, folder: str) -> None:
     """Run the cases whose numbers come as a JSON list."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     for case, problems, seconds in run_cases(kind, int(seed), json.loads(numbers), Path(folder)):
         print(json.dumps({"done": [kind, case.number, case.what, problems, seconds]}), flush=True)
 

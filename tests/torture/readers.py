@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.torture.case import Case, Cases
-from tests.torture.kills import SCENARIOS, Scenario, check_completed, check_readers, facts_of, start
+from tests.torture.kills import (
+    SCENARIOS,
+    Scenario,
+    check_completed,
+    check_readers,
+    end_session,
+    facts_of,
+    start_copy,
+)
 from tests.torture.stock import Sample
 
 KIND = "readers"
@@ -33,13 +41,12 @@ def _judge(scenario: Scenario, stock: dict[str, Sample], facts: dict[str, Any], 
     """Read without a pause while a command writes, then look at what it wrote."""
     scenario.prepare(place, stock)
     problems: dict[str, None] = {}
-    process = start(scenario.arguments, place)
+    process = start_copy(scenario.arguments, place)
     try:
         while process.poll() is None:
             problems |= dict.fromkeys(check_readers(scenario, place / "lab", facts))
     finally:
-        process.kill()
-        process.communicate()
+        end_session(process)
     yield from problems
     yield from check_completed(scenario, place, facts)
     shutil.rmtree(place / "cache", ignore_errors=True)

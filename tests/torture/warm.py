@@ -35,6 +35,10 @@ class Copy:
         self.wait(timeout)
         return "", self._stderr.read_text(errors="replace")
 
+    def poll(self) -> int | None:
+        """Return its exit code where it has ended."""
+        return self.wait() if self.returncode is not None or self._warm.poll() else None
+
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end, or raise `TimeoutExpired` as a `Popen` does."""
         if self.returncode is None:
