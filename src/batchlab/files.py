@@ -203,16 +203,17 @@ def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError)
     permission say, that is an UnreadableError.
     """
     is_of_lab = issubclass(kind, LabError)
+    way_out = f" {VERIFY}" if is_of_lab else ""
     try:
         # A pipe that nobody writes to is not waited for.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if is_of_lab else 0))
         try:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode):
-                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.")
+                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.{way_out}")
             if facts.st_size > most_bytes:
                 size = f"{facts.st_size:,} bytes, more than {most_bytes:,}"
-                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it has {size}.")
+                raise kind(f"Could not read {shown(str(path), MOST_PATH)}: it has {size}.{way_out}")
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read(facts.st_size)
         finally:
@@ -224,7 +225,7 @@ def read_bounded(path: Path, most_bytes: int, kind: type[InputError] = LabError)
 def unreadable(path: Path, error: OSError) -> LabError:
     """Return the one-line error for something of a lab that could not be looked at, and why: never as damage."""
     if error.errno == errno.ELOOP:
-        return LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is a link, which no lab holds.")
+        return LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is a link, which no lab holds. {VERIFY}")
     is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
     return (LabError if is_gone else UnreadableError)(_refused(path, error))
 
@@ -260,7 +261,7 @@ def check_regular(path: Path) -> None:
     """Raise LabError where something of a lab is there that is no regular file: a link, a pipe, a device, a folder."""
     mode = mode_of(path)
     if mode is not None and not stat.S_ISREG(mode):
-        raise LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file.")
+        raise LabError(f"Could not read {shown(str(path), MOST_PATH)}: it is no regular file. {VERIFY}")
 
 
 def names_in(folder: Path) -> list[str]:

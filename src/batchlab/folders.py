@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from batchlab.errors import LabError
+from batchlab.errors import VERIFY, LabError
 from batchlab.files import is_folder, make_folder, mode_of, names_in, storage_error
 from batchlab.held import check_folder
 
@@ -73,7 +73,7 @@ def copy_files(source: Path, place: Path) -> None:
             continue
         if not stat.S_ISREG(mode_of(path) or 0):
             kind = "a link" if path.is_symlink() else "no regular file"
-            raise LabError(f"{path} is {kind}, which no lab holds. Remove it, then try again.")
+            raise LabError(f"{path} is {kind}, which no lab holds. {VERIFY}")
         try:
             shutil.copyfile(path, place / name, follow_symlinks=False)
         except OSError as error:
