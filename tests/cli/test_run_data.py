@@ -74,7 +74,7 @@ def test_a_file_that_cannot_be_read_is_refused(refused, spec, data):
 
     line = refused("run", spec, "--data", data.parent)
 
-    assert f"Could not read {data / IMAGES}: Is a directory." in line
+    assert f"Could not read {data / IMAGES}: it is no regular file." in line
     assert "--data DIR" in line
 
 
