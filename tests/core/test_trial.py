@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from batchlab.core.trial import Status, Trial
+from batchlab.errors import SpecError
 
 
 def test_statuses_are_those_of_the_published_data():
@@ -45,3 +46,10 @@ def test_a_finished_trial_is_frozen():
 
     with pytest.raises(ValidationError, match="frozen"):
         trial.status = Status.INCOMPLETE
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, 10**30])
+@pytest.mark.parametrize("name", ["trial_id", "last_step", "diverged_step", "round"])
+def test_a_count_that_no_table_holds_is_refused(name, value):
+    with pytest.raises(SpecError, match=name):
+        Trial.parse({"trial_id": 0, "status": "COMPLETE", "metaparameters": {}, "last_step": 1, name: value}, "trials")

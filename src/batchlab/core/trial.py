@@ -9,6 +9,9 @@ from pydantic import Field, Strict
 
 from batchlab.core.value import Value
 
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""A whole number that a table holds."""
+
 
 class Status(StrEnum):
     """How a trial ended. The names are those of the published data; never remove one."""
@@ -30,18 +33,18 @@ TIMES = frozenset({"wall_seconds", "environment"})
 class Trial(Value):
     """The record of one finished trial; its curve is kept beside it, in the measurements."""
 
-    trial_id: int
+    trial_id: Count
     """Its number among the points of the study, from 0."""
 
     status: Annotated[Status, Strict(False)]
     metaparameters: dict[str, float]
-    last_step: int
+    last_step: Count
     """The last step that is stored; for an infeasible trial the last one before it diverged."""
 
-    diverged_step: int | None = None
+    diverged_step: Count | None = None
     """The first update whose loss was not finite or too large."""
 
-    round: int = 1
+    round: Count = 1
     """The round of the race that tried it: 1, then one more for each replacement of diverged trials."""
 
     wall_seconds: float | None = None
