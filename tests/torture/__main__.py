@@ -28,7 +28,7 @@ from tests.torture.table import Outcome, table
 MOST_CASE_SECONDS = 300
 """After which a case hangs: hundreds of times what one takes."""
 
-CHUNK = 100
+CHUNK = 50
 """Cases that one process does before the next takes over, so that none grows old."""
 
 
