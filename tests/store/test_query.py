@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -89,6 +91,16 @@ def test_a_damaged_file_is_named_instead_of_answering(make_lab, name):
 
     with pytest.raises(DamagedError, match=name):
         connect(lab.folder)
+
+
+def test_a_value_that_fits_into_no_table_is_named(tmp_path):
+    """In a lab from before there were seals, where nobody notices the edit itself."""
+    lab = Path(shutil.copytree(Path(__file__).parent / "labs" / "format-1", tmp_path / "lab"))
+    path = lab / "sweeps" / "finished" / "16" / "trials.json"
+    path.write_text(path.read_text().replace('"cores": 2', f'"cores": {10**30}', 1))
+
+    with pytest.raises(DamagedError, match=f"^{path} is damaged: .*too large"):
+        connect(lab)
 
 
 def test_no_lab_is_no_lab(tmp_path):

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from batchlab.core.trial import Trial
-from batchlab.errors import LabError
+from batchlab.errors import LabError, shown
 from batchlab.store.lab import Lab, finished_record, not_imported
+from batchlab.store.seal import damaged
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import trials_json
 
@@ -95,6 +96,18 @@ def _measurements(studies: list[_Finished]) -> ds.Dataset:
 
 
 def _trials(studies: list[_Finished]) -> pa.Table:
+    """Return the trials of all studies as one table; DamagedError names a file whose values fit into none."""
+    try:
+        return _trial_table(studies)
+    except (pa.ArrowException, OverflowError) as error:
+        if len(studies) == 1:
+            raise damaged(Path(studies[0].table).with_name("trials.json"), str(error)) from None
+        for study in studies:
+            _trials([study])
+        raise LabError(f"The trials of these studies fit into no table together: {shown(str(error))}.") from None
+
+
+def _trial_table(studies: list[_Finished]) -> pa.Table:
     rows: list[dict[str, Any]] = [
         {"sweep": study.sweep, "batch_size": study.batch_size, **trial}
         for study in studies
