@@ -69,6 +69,11 @@ class Study(Value):
     def _search(self) -> Study:
         return self.model_copy(update={"confirm": None, "confirm_within": 1.5})
 
+    @property
+    def num_replicates(self) -> int:
+        """How many replicates confirm it, at the most."""
+        return 0 if self.confirm is None else self.confirm.seeds * min(self.confirm.points, self.trials)
+
     def replicate_steps(self, fewest_steps: int) -> int:
         """Return where a replicate is expected to have met the goal: a little later than the best trial did."""
         return min(self.max_steps, math.ceil(self.confirm_within * fewest_steps))

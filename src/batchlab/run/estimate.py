@@ -120,12 +120,11 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
 
 def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[int, int]) -> StudyEstimate:
     points, steps, source = draw_points(study), *_expected_steps(study, pilot, goals)
-    replicates = 0 if study.confirm is None else study.confirm.seeds * min(study.confirm.points, study.trials)
 
     def seconds(steps: int, replicate_steps: int) -> float:
         """Return what the trials and then the replicates take."""
         runs = study.trials * each(steps)
-        return runs + replicates * each(replicate_steps)
+        return runs + study.num_replicates * each(replicate_steps)
 
     def replicate_steps(steps: int) -> int:
         return steps if pilot.goal_steps is None else study.replicate_steps(pilot.goal_steps)
@@ -137,7 +136,7 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[
     return StudyEstimate(
         batch_size=study.batch_size,
         trials=study.trials,
-        replicates=replicates,
+        replicates=study.num_replicates,
         attempts=len(points),
         max_steps=study.max_steps,
         first_point=points[0],

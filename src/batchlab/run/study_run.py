@@ -81,8 +81,7 @@ class StudyRun:
     @property
     def num_replicates(self) -> int:
         """How many replicates confirm the study, at the most: none where only some of its points are trained."""
-        confirm = self.study.confirm if self._only is None else None
-        return 0 if confirm is None else confirm.seeds * min(confirm.points, self.study.trials)
+        return self.study.num_replicates if self._only is None else 0
 
     @property
     def is_done(self) -> bool:
