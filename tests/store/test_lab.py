@@ -7,7 +7,7 @@ import json
 import pytest
 
 from batchlab.core.growth import GROWS
-from batchlab.errors import LabError, SpecError
+from batchlab.errors import DamagedError, LabError, SpecError
 from batchlab.store.lab import FORMAT, Lab
 
 
@@ -56,6 +56,16 @@ def test_a_file_is_no_lab(tmp_path):
         Lab.open(tmp_path / "lab")
 
 
+def test_a_lab_without_its_lab_json_was_told_to_be_made_anew(lab, make_sweep):
+    lab.admit(make_sweep())
+    (lab.folder / "lab.json").unlink()
+
+    for enter in (Lab.open, Lab.create):
+        with pytest.raises(DamagedError, match="lab.json is missing beside sweeps. See what is sound with"):
+            enter(lab.folder)
+    assert Lab.at(lab.folder).sweep_names() == ["small"]
+
+
 def test_opening_what_is_not_there_says_how_to_make_one(tmp_path):
     with pytest.raises(LabError, match=f"^There is no lab in {tmp_path}. Make one with `batchlab run SPEC --lab"):
         Lab.open(tmp_path)
@@ -73,7 +83,9 @@ def test_a_lab_whose_making_was_killed_is_made_anew(tmp_path, leftovers):
 
 def test_a_newer_format_is_refused(lab):
     (lab.folder / "lab.json").write_text(json.dumps({"format": FORMAT + 1}))
-    expected = f"has format {FORMAT + 1}, written by a newer batchlab; this one reads up to {FORMAT}. Update batchlab."
+    expected = (
+        f"tells of format {FORMAT + 1}, written by a newer batchlab; this one reads up to {FORMAT}. Update batchlab."
+    )
 
     for enter in (Lab.open, Lab.create):
         with pytest.raises(LabError, match=expected):

@@ -38,3 +38,17 @@ def test_no_measurement_is_read(lab, make_sweep, finish):
     path.write_bytes(b"?" * path.stat().st_size)
 
     assert sweep_statuses(lab)[0].measurements == 5
+
+
+def test_a_study_json_from_before_its_study_ended_was_counted_as_running(lab, make_sweep, make_record, finish):
+    lab.admit(make_sweep())
+    folder = lab.study_folder("small", 8)
+    finish(folder, 8)
+    folder.save_record(make_record(8))
+    for room in ("parts", "checkpoints"):
+        (folder.folder / room).rmdir()
+
+    status = sweep_statuses(lab)[0]
+
+    assert status.finished == 0
+    assert "study.json is damaged: it does not tell of trials.json, which lies beside it" in status.problems[0]

@@ -30,9 +30,6 @@ MOST_LINE = 2_000
 DERIVED = ("lock", "best_so_far.arrow", "rejected.json")
 """Files that carry nothing that is answered: `verify` may pass over them."""
 
-PROVED_INSIDE = ".npz"
-"""Checkpoints prove their arrays; what lies between those in the file may be anything."""
-
 
 @dataclass(frozen=True)
 class Damage:
@@ -46,10 +43,10 @@ class Damage:
     """A file that can still be read, as after an edit."""
 
     is_same: bool = False
-    """Nothing that is answered can have changed."""
+    """Nothing that is answered can have changed: in a checkpoint, which proves its arrays, none of those."""
 
     is_gone: bool = False
-    """Something was removed and nothing put in its place."""
+    """A whole study or sweep is no longer in its place, or a record without which nobody knows that it ever was."""
 
     is_stale: bool = False
     """An older version of the same is there."""
@@ -59,7 +56,7 @@ class Damage:
     @property
     def carries_nothing(self) -> bool:
         """Whether nobody can be asked to notice."""
-        return self.is_same or all(Path(name).name in DERIVED or name.endswith(PROVED_INSIDE) for name in self.touched)
+        return self.is_same or all(Path(name).name in DERIVED for name in self.touched)
 
     def touches(self, sweep: str, batch_size: int | None = None) -> bool:
         """Return whether a sweep, or one study of it, is concerned."""
@@ -237,7 +234,7 @@ class _Judge:
             parts = Path(name).parts
             study = Path(*parts[: 4 if {"growing", "replaced"} & set(parts) else 3])
             sweep = f"LAB/{Path(*parts[:2])} holds"
-            if any(f"LAB/{each}" in line for each in (name, study)) or name == "lab.json" or sweep in line:
+            if any(f"LAB/{each}" in line for each in (name, study)) or sweep in line:
                 return True
         return False
 
@@ -313,8 +310,9 @@ class _Judge:
     def _may_lack(self, name: str) -> bool:
         """Return whether a file is of trials that do not count, and that nobody trains again."""
         is_state = "states" in Path(name).parts
-        is_hit = any(str(Path(name).parents[1]) in each for each in self._damage.touched)
-        return name.endswith("aside.parquet") or (is_state and is_hit)
+        study = Path(name).parents[1 if is_state else 0]
+        is_hit = any(study in (Path(each), *Path(each).parents) for each in self._damage.touched)
+        return is_hit and (is_state or name.endswith("aside.parquet"))
 
     def _kept_after(self, act: Callable[[], Iterator[str]]) -> Iterator[str]:
         """Whatever an act does, what was there is in the lab still, set aside, or replaced by a larger study."""
@@ -373,7 +371,7 @@ class _Judge:
                 name.endswith(("measurements.parquet", "confirmed.parquet", f"/{size}"))
                 for name in self._damage.touched
             )
-            if told.get(place) != digest and not is_hit and "study.json" not in self._damage.what:
+            if told.get(place) != digest and not is_hit:
                 yield f"verify --repair gives up {place}, whose curves are sound"
 
     def _merge(self) -> Iterator[str]:

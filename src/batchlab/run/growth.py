@@ -63,7 +63,7 @@ def open_study(study: Study, home: StudyFolder, trainer: str | None = None, swee
 def check_stored(folder: StudyFolder, study: Study) -> None:
     """Raise DamagedError where a stored study is not the one asked for or less of it, or has other points or packs."""
     path, record = folder.folder / "study.json", folder.record()
-    folder.check_listed(record)
+    folder.check_listed(record.state, record.files or {})
     if record.study is None or record.study.fingerprint != study.fingerprint:
         raise damaged(path, "it is of another study than its sweep's")
     if changes := study_changes(record.study, study):

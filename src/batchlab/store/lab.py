@@ -70,9 +70,8 @@ class Lab:
     @classmethod
     def open(cls, folder: Path) -> Lab:
         """Return the lab in `folder`; LabError if there is none or a newer version wrote it."""
-        lab = cls(folder)
-        if not is_there(folder / "lab.json"):
-            raise LabError(f"There is no lab in {folder}. Make one with `batchlab run SPEC --lab {folder}`.")
+        lab = cls.at(folder)
+        _check_told(folder)
         lab.check_format()
         return lab
 
@@ -90,6 +89,7 @@ class Lab:
         if is_there(folder / "lab.json"):
             lab.check_format()
             return lab
+        _check_told(folder)
         if is_there(folder) and not _is_fresh(folder):
             raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
         make_folder(folder / "sweeps")
@@ -106,7 +106,7 @@ class Lab:
             raise damaged(path, "it does not tell the lab's format")
         if version > FORMAT:
             raise NewerLabError(
-                f"Lab {self.folder} has format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
+                f"{path} tells of format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
         self._format = version
@@ -317,7 +317,7 @@ def finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) ->
         return None
     record = folder.record()
     check_belongs(folder, record, sweep, batch_size)
-    folder.check_listed(record)
+    folder.check_listed(record.state, record.files or {})
     return record if record.state == "finished" else None
 
 
@@ -385,6 +385,12 @@ def _is_imported(study: Path) -> bool:
         raise
     except LabError:
         return False
+
+
+def _check_told(folder: Path) -> None:
+    """Raise DamagedError where sweeps lie in a folder, and no lab.json tells in what format."""
+    if not is_there(folder / "lab.json") and names_in(folder / "sweeps"):
+        raise DamagedError(f"{folder / 'lab.json'} is missing beside sweeps. {VERIFY}")
 
 
 def _is_fresh(folder: Path) -> bool:

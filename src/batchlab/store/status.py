@@ -95,11 +95,17 @@ def _sound_record(lab: Lab, sweep: StoredSweep, batch_size: int) -> dict[str, An
 def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:
     """Return the seal of the table; None in a lab that has none."""
     try:
-        return FileSeal.parse(record["files"]["measurements.parquet"], "study.json")
-    except (KeyError, TypeError, SpecError):
+        return FileSeal.parse(_listed(record)["measurements.parquet"], "study.json")
+    except (KeyError, SpecError):
         if folder.is_sealed:
             raise damaged(folder.folder / "study.json", "it lists no measurements") from None
         return None
+
+
+def _listed(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the seals that a record lists, by file."""
+    files = record.get("files")
+    return files if isinstance(files, dict) else {}
 
 
 def _finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -> dict[str, Any] | None:
@@ -112,6 +118,7 @@ def _finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -
         _check_belongs(path, record, sweep, batch_size)
     if not (record.get("state") == "running" or _tells_outcome(record)):
         raise damaged(path, "it tells no outcome")
+    folder.check_listed(record["state"], _listed(record))
     return None if record["state"] == "running" else record
 
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, Literal
 
@@ -130,19 +131,19 @@ class StudyFolder:
             raise damaged(path, "it lists files that no study has")
         return record
 
-    def check_listed(self, record: StudyRecord) -> None:
-        """Raise DamagedError where a file lies here that the study has and study.json does not tell of.
+    def check_listed(self, state: str, files: Container[str]) -> None:
+        """Raise DamagedError where a file lies here that the study has and study.json does not list.
 
         Then study.json is an older one: what is there without being told of is only ever there for a moment, while the
         parts or replicates that it is made of are still beside it.
         """
         if not self.is_sealed:
             return
-        is_running, is_confirming = record.state == "running", (self.folder / "confirming").exists()
-        if is_running and (self.folder / "parts").exists():
+        if state == "running" and (self.folder / "parts").exists():
             return
+        is_confirming = (self.folder / "confirming").exists()
         for name in OUTCOME:
-            is_expected = name in (record.files or {}) or (name in CONFIRMED and is_confirming)
+            is_expected = name in files or (name in CONFIRMED and is_confirming)
             if not is_expected and (self.folder / name).exists():
                 raise damaged(self.folder / "study.json", f"it does not tell of {name}, which lies beside it")
 

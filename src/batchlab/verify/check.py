@@ -166,7 +166,7 @@ def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool
         yield folder.folder, error
         return
     try:
-        folder.check_listed(record)
+        folder.check_listed(record.state, record.files or {})
     except LabError as error:
         yield path, error
         return
