@@ -11,10 +11,12 @@ import pytest
 
 from batchlab.analysis.summary import summarise
 from batchlab.core.sweep import Sweep
-from batchlab.errors import SpecError
+from batchlab.errors import DamagedError, SpecError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT, MIGRATIONS
+from batchlab.verify.check import verify_lab
+from batchlab.verify.repair import repair_lab
 
 LABS = Path(__file__).parent / "labs"
 
@@ -104,3 +106,16 @@ def test_another_version_of_the_sampler_is_refused(old_lab):
 
     with pytest.raises(SpecError, match="sweep.sampler_version: 1 -> 2"):
         run_sweep(changed, lab, num_workers=1)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_lab_json_that_told_a_newer_format_than_the_files_have_blamed_the_files(old_lab, number):
+    lab = old_lab(number)
+    (lab / "lab.json").write_text('{"format": 3}')
+
+    with pytest.raises(DamagedError, match="lab.json is damaged: it tells of format 3, in which every file has a seal"):
+        Lab.open(lab)
+    repair_lab(lab)
+
+    assert verify_lab(lab).findings == []
+    assert Lab.open(lab).study_folder("finished", 16).record().counts["COMPLETE"] == 4

@@ -202,3 +202,13 @@ def test_a_spec_that_is_lost_took_the_rule_of_its_sampler_with_it(copy, curves, 
 
     assert curves(lab, "quad") == before
     assert Lab.open(lab).sweep("quad").spec.search.sampler_version == 1
+
+
+def test_what_grew_from_a_study_that_is_gone_was_left_behind_for_good(copy, curves, make_spec):
+    lab = copy("growing")
+    shutil.rmtree(lab / "sweeps" / "quad" / "4")
+
+    run_sweep(make_spec(trials=5), lab, num_workers=1)
+
+    assert not (lab / "sweeps" / "quad" / "growing").exists()
+    assert curves(lab, "quad") == curves(copy("grown"), "quad")

@@ -39,7 +39,7 @@ from batchlab.errors import (
 from batchlab.files import TEMPORARY, is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
 from batchlab.held import refuse_links
 from batchlab.store.lock import hold_lock
-from batchlab.store.migrations import FORMAT, SEALED_SINCE, migrate, upgraded_sweep
+from batchlab.store.migrations import FORMAT, SEALED_SINCE, lacks_seals, migrate, upgraded_sweep
 from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import StudyFolder, study_places
@@ -109,6 +109,8 @@ class Lab:
                 f"{path} tells of format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
+        if version >= SEALED_SINCE and lacks_seals(self.folder):
+            raise damaged(path, f"it tells of format {version}, in which every file has a seal, and no sweep has one")
         self._format = version
         return version
 

@@ -65,6 +65,25 @@ def m003_files_are_sealed(folder: Path) -> None:
                     _seal_study(study, None if spec is None else fixed_digest(spec))
 
 
+def lacks_seals(folder: Path) -> bool:
+    """Return whether a lab is of a format from before there were seals, whatever it tells: specs, and not one sealed.
+
+    No step leaves such a lab: each spec that can be read gets its seal.
+    """
+    specs = (sweep / name for sweep in _sweeps(folder) for name in ("sweep.json", "import.json"))
+    found = [has_seal for path in specs if (has_seal := _has_seal(path)) is not None]
+    records = (study / "study.json" for sweep in _sweeps(folder) for study in study_places(sweep))
+    return bool(found) and not any(found) and not any(map(_has_seal, records))
+
+
+def _has_seal(path: Path) -> bool | None:
+    """Return whether a file carries a seal, right or wrong; None where that cannot be told."""
+    try:
+        return is_sealed(path) if is_there(path) else None
+    except LabError:
+        return None
+
+
 def _sweeps(folder: Path) -> list[Path]:
     return [folder / "sweeps" / name for name in names_in(folder / "sweeps") if is_folder(folder / "sweeps" / name)]
 

@@ -365,8 +365,12 @@ class StudyFolder:
         self.settle()
 
     def settle(self) -> None:
-        """End an exchange that was begun: this study is the grown one, and the old one is gone."""
-        if is_folder(self.growing.folder) and is_folder(self.replaced.folder) and not is_there(self.folder):
+        """End an exchange that was begun: this study is the grown one, and the old one is gone.
+
+        A study that is no longer there leaves its place to the one that grew from it: that holds all that it knew.
+        """
+        can_replace = is_folder(self.growing.folder) and (is_folder(self.replaced.folder) or self.growing.has_record)
+        if can_replace and not is_there(self.folder):
             move(self.growing.folder, self.folder)
             sync_path(self.folder.parent)
         if is_folder(self.folder) and is_folder(self.replaced.folder):

@@ -15,14 +15,14 @@ from typing import Literal
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import BatchlabError, LabError, NewerLabError, OlderSpecError, UnreadableError
-from batchlab.files import check_regular, is_folder, is_there, make_folder, names_in, read_json, write_file, write_json
+from batchlab.files import check_regular, is_folder, is_there, make_folder, read_json, write_file, write_json
 from batchlab.folders import move
 from batchlab.published.goals import paper_goal
 from batchlab.search.samplers import draw_points
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.lock import hold_lock
-from batchlab.store.migrations import FORMAT, migrate, upgraded_sweep
-from batchlab.store.seal import is_sealed, read_sealed
+from batchlab.store.migrations import FORMAT, lacks_seals, migrate, upgraded_sweep
+from batchlab.store.seal import read_sealed
 from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
@@ -92,7 +92,7 @@ class _Repair:
             raise
         except LabError as error:
             self.set_aside(path, str(error))
-            version = FORMAT if _has_seals(self._lab.folder) else 1
+            version = 1 if lacks_seals(self._lab.folder) else FORMAT
             write_json(path, {"format": version})
             self.done.append(f"{path}: written again, as format {version}")
         if version < FORMAT:
@@ -328,16 +328,3 @@ def _record(folder: StudyFolder) -> StudyRecord | None:
         return folder.record() if folder.has_record else None
     except LabError:
         return None
-
-
-def _has_seals(folder: Path) -> bool:
-    sweeps = [folder / "sweeps" / name for name in names_in(folder / "sweeps")]
-    specs = [sweep / name for sweep in sweeps for name in ("sweep.json", "import.json")]
-    records = [study / "study.json" for sweep in sweeps for study in study_places(sweep)]
-    for path in (*specs, *records):
-        try:
-            if is_sealed(path):
-                return True
-        except LabError:
-            continue
-    return False
