@@ -327,7 +327,10 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
     """Raise DamagedError where a stored study is not of its sweep."""
     path = folder.folder / "study.json"
     if (record.workload, record.facts.batch_size) != (sweep.workload, batch_size):
-        raise damaged(path, f"it is of {shown(record.workload)} at batch size {record.facts.batch_size}")
+        of = f"{shown(record.workload)} at batch size {record.facts.batch_size}"
+        raise damaged(
+            path, f"it is of {of}, and not of {shown(sweep.workload)} as in {spec_path(_sweep_folder(folder))}"
+        )
     if (record.study is None) != (sweep.spec is None):
         raise damaged(path, "it was run, and its sweep imported, or the other way round")
     if record.study is None or sweep.spec is None:
@@ -342,9 +345,14 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
 
 
 def _spec_of(folder: StudyFolder) -> Path:
-    """Return where the spec lies that a study is of, wherever the study is."""
+    """Return where the spec lies that a study is of."""
+    return _sweep_folder(folder) / "sweep.json"
+
+
+def _sweep_folder(folder: StudyFolder) -> Path:
+    """Return the folder of a study's sweep, wherever in it the study is."""
     above = folder.folder.parent
-    return (above.parent if above.name in ("growing", "replaced") else above) / "sweep.json"
+    return above.parent if above.name in ("growing", "replaced") else above
 
 
 def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
