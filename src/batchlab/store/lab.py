@@ -326,11 +326,11 @@ def finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) ->
 def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, batch_size: int) -> None:
     """Raise DamagedError where a stored study is not of its sweep."""
     path = folder.folder / "study.json"
-    if (record.workload, record.facts.batch_size) != (sweep.workload, batch_size):
-        of = f"{shown(record.workload)} at batch size {record.facts.batch_size}"
-        raise damaged(
-            path, f"it is of {of}, and not of {shown(sweep.workload)} as in {spec_path(_sweep_folder(folder))}"
-        )
+    if record.workload != sweep.workload:
+        spec = spec_path(_sweep_folder(folder))
+        raise damaged(path, f"it is of {shown(record.workload)}, and {spec} is of {shown(sweep.workload)}")
+    if record.facts.batch_size != batch_size:
+        raise damaged(path, f"it is of {shown(record.workload)} at batch size {record.facts.batch_size}")
     if (record.study is None) != (sweep.spec is None):
         raise damaged(path, "it was run, and its sweep imported, or the other way round")
     if record.study is None or sweep.spec is None:
