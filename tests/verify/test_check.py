@@ -171,3 +171,14 @@ def test_what_is_left_of_a_study_that_a_larger_one_replaced_is_no_damage(sample)
     assert verify_lab(sample).is_sound
     study.rename(study.with_name("elsewhere"))
     assert not verify_lab(sample).is_sound, "now it is the only one, and half of it is gone"
+
+
+def test_a_link_to_nowhere_in_the_place_of_a_checkpoint_passed_for_one_that_is_gone(sample):
+    path = next((sample / "sweeps").glob("*/*/checkpoints/*.npz"))
+    path.unlink()
+    path.symlink_to("nowhere")
+
+    (finding,) = verify_lab(sample).findings
+
+    assert finding.path == path
+    assert "it is no regular file" in finding.problem

@@ -126,7 +126,7 @@ class _Look:
         problems = list(study_problems(folder, sweep, deep=self._deep))
         if problems and (folder.version != version or self._readable_sweep(name) != sweep):
             return self._problems(folder, name)
-        return [(path, error) for path, error in problems if path.parent.name not in PACKS or path.exists()]
+        return [(path, error) for path, error in problems if path.parent.name not in PACKS or is_there(path)]
 
     def _found(self, path: Path, error: LabError, follows: str) -> None:
         is_unreadable = isinstance(error, UnreadableError)
