@@ -302,7 +302,9 @@ class _Judge:
 
     def _same_files(self, name: str, wanted: list[str], found: list[str]) -> Iterator[str]:
         own = tuple(name for name in self._damage.touched if name not in wanted)
+        moved = {Path(each).name for each in own if self._damage.is_added}  # with a study that took another's place
         extra = [each for each in found if each not in wanted and not each.startswith(own)]
+        extra = [each for each in extra if Path(each).name not in moved]
         missing = [each for each in wanted if each not in found and not self._may_lack(each)]
         if extra or missing:
             yield f"{name} leaves other files: {extra} too many, {missing} too few"

@@ -181,4 +181,4 @@ def test_a_link_to_nowhere_in_the_place_of_a_checkpoint_passed_for_one_that_is_g
     (finding,) = verify_lab(sample).findings
 
     assert finding.path == path
-    assert "it is no regular file" in finding.problem
+    assert "it is a link, which no lab holds" in finding.problem
