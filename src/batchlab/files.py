@@ -270,5 +270,7 @@ def names_in(folder: Path) -> list[str]:
         return []
     try:
         return sorted(os.listdir(folder))
+    except FileNotFoundError:  # gone since
+        return []
     except OSError as error:
         raise unreadable(folder, error) from error

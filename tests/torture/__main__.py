@@ -160,7 +160,7 @@ def _run_process(chunk: Chunk, seed: int, folder: Path, deadline: float | None) 
                     watch.kill()
         process.wait()
         watch.end()
-    if process.returncode == 0 or (deadline is not None and time.monotonic() > deadline):
+    if (process.returncode == 0 and underway is None) or (deadline is not None and time.monotonic() > deadline):
         return done, None
     kind, number, what = underway or (chunk.kind, -1, "the start of the process")
     why = "no end within the time" if process.returncode == -signal.SIGKILL else f"exit code {process.returncode}"

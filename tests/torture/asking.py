@@ -21,6 +21,7 @@ from unittest import mock
 import typer.main
 
 from batchlab import cli
+from batchlab.cli import endings
 
 REPOSITORY = Path(__file__).parents[2]
 MOST_SECONDS = 60
@@ -60,6 +61,7 @@ def ask(*arguments: object) -> Answer:
         mock.patch.object(typer.main, "get_command", _command),
         mock.patch.object(os, "fsync", return_value=None),
         mock.patch.object(multiprocessing, "get_context", return_value=_forks),
+        mock.patch.object(endings, "drop", return_value=None),  # or this process could tell nothing any more
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(action="error"),

@@ -291,6 +291,8 @@ def check_readers(scenario: Scenario, lab: Path, facts: dict[str, Any]) -> Itera
     for answer in (ask("status", "--lab", lab), ask("verify", "--lab", lab)):
         if answer.code is None:
             yield f"after the kill: traceback: {answer.err[-1500:]}"
+        elif answer.code == 2 and "There is no lab in" not in answer.err:
+            yield f"after the kill a lab cannot be read: {answer.err[-600:]}"
         elif answer.code == 1 and scenario.is_sound:
             yield f"after the kill a sound lab is called damaged: {answer.out[-600:]} {answer.err[-600:]}"
     for sweep in facts["rows"]:

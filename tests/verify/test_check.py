@@ -14,6 +14,7 @@ from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.parquet import read_whole
 from batchlab.store.seal import sealed_json
+from batchlab.verify import check
 from batchlab.verify.check import verify_lab
 
 SAMPLES = Path(__file__).parents[1] / "store" / "labs"
@@ -182,3 +183,17 @@ def test_a_link_to_nowhere_in_the_place_of_a_checkpoint_passed_for_one_that_is_g
 
     assert finding.path == path
     assert "it is a link, which no lab holds" in finding.problem
+
+
+def test_files_that_a_writer_makes_for_a_moment_ended_a_look_with_the_words_of_the_system(sample, monkeypatch):
+    passing = sample / "sweeps" / "finished" / "sweep.json.host.1.tmp"
+    looked_at = check._files
+
+    def with_one_that_goes(folder):
+        yield from looked_at(folder)
+        yield passing
+
+    monkeypatch.setattr(check, "_files", with_one_that_goes)
+
+    assert verify_lab(sample).findings == []
+    assert check._all_names(sample / "gone") == []

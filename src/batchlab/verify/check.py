@@ -56,7 +56,7 @@ class _Look:
     def __init__(self, lab: Lab, deep: bool, report: Report) -> None:
         self._lab, self._deep, self._report = lab, deep, report
         self.verification = Verification(lab.folder, None)
-        self._sizes = {path: _size(path) for path in _files(lab.folder)}
+        self._sizes = {path: size for path in _files(lab.folder) if (size := _size(path)) is not None}
         self._total = max(1, sum(self._sizes.values()))
         self._format()
         self._lab_files()
@@ -306,9 +306,17 @@ def _files(folder: Path) -> Iterator[Path]:
 def _all_names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
+    except FileNotFoundError:  # a writer at work has finished with it
+        return []
     except OSError as error:
         raise unreadable(folder, error) from error
 
 
-def _size(path: Path) -> int:
-    return path.lstat().st_size
+def _size(path: Path) -> int | None:
+    """Return the bytes of a file; None where it is gone, as what a writer makes for a moment is."""
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise unreadable(path, error) from error
