@@ -34,8 +34,10 @@ class Point:
 class Program(Protocol):
     """Trials that train in lockstep. Divergent ones leave; the others go on as if nothing had happened."""
 
-    step: int
-    """Updates done so far."""
+    @property
+    def step(self) -> int:
+        """Updates done so far."""
+        ...
 
     trial_ids: np.ndarray  # [num_live] int64
     """The trials still in training, in ascending order."""

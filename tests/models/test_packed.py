@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from batchlab.models.layers import linear
+from batchlab.models.packed import linear
 
 
 @pytest.fixture
@@ -57,10 +57,12 @@ def test_gradients_written_in_place_are_those_that_autograd_returns(tensors, pre
     assert torch.equal(returned[1], tensors["bias"].grad)
 
 
-def test_a_second_derivative_is_refused_not_wrong(tensors):
-    """Also where another path leads to the same weight, whose part alone would be no second derivative."""
-    outputs = linear(*tensors.values()).square().sum() + tensors["weight"].pow(3).sum()
-    (first,) = torch.autograd.grad(outputs, tensors["weight"], create_graph=True)
+@pytest.mark.parametrize("has_slots", [True, False])
+def test_the_gradient_can_be_differentiated(tensors, has_slots):
+    """Then nothing is written in place: that would be no part of the graph."""
+    leaves = {name: tensor.detach().double().requires_grad_() for name, tensor in tensors.items()}
+    if has_slots:
+        with_slots(leaves)
 
-    with pytest.raises(RuntimeError, match="differentiated twice"):
-        torch.autograd.grad(first.square().sum(), tensors["weight"])
+    assert torch.autograd.gradgradcheck(linear, tuple(leaves.values()))
+    assert not has_slots or bool((leaves["weight"].grad == 9).all())
