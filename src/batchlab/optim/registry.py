@@ -81,6 +81,10 @@ SCHEDULES = {
 
 def optimizer_entry(optimizer: Named) -> Entry:
     """Return the facts about an optimizer; SpecError where it, or one of its options, is unknown."""
+    if optimizer.name.startswith("torch.optim."):
+        from batchlab.optim.from_torch import torch_metaparameters
+
+        return Entry("batchlab.optim.from_torch", "torch_optimizer", torch_metaparameters(optimizer.name))
     return _entry("optimizer", optimizer, OPTIMIZERS)
 
 
@@ -92,7 +96,8 @@ def schedule_entry(schedule: Named) -> Entry:
 def load_optimizer(optimizer: Named, layout: Layout) -> Optimizer:
     """Return the optimizer for parameters that lie so."""
     entry = optimizer_entry(optimizer)
-    made: Optimizer = entry.load()(layout, **entry.choices(optimizer))
+    named = {"name": optimizer.name} if optimizer.name.startswith("torch.optim.") else {}
+    made: Optimizer = entry.load()(layout, **named, **entry.choices(optimizer))
     return made
 
 
