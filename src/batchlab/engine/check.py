@@ -74,7 +74,7 @@ def check_values(study: Study, known: Mapping[str, Metaparameter]) -> None:
         _check_value(known[name], value)
     for name in study.search_space.names:
         dimension = study.search_space[name]
-        for value in (dimension.min, dimension.max) if isinstance(dimension, Range) else dimension.values:
+        for value in dimension.ends if isinstance(dimension, Range) else dimension.values:
             _check_value(known[name], value)
 
 
