@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -84,7 +85,7 @@ def in_double_precision(program):
     forward, train = program._forward, program._problem.train
     is_packed = isinstance(forward, Packed)
     matrix = ParameterMatrix(forward.parameters.values.double(), forward.parameters.layout, is_written=is_packed)
-    program._forward = Packed(forward.network, matrix) if is_packed else Single(forward.network, matrix)
+    program._forward = Packed(forward.network, matrix) if is_packed else Single(deepcopy(forward.network), matrix)
     inputs = train.inputs.double() if train.inputs.is_floating_point() else train.inputs
     program._problem = replace(program._problem, train=Split(inputs, train.labels))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import torch
@@ -28,7 +29,9 @@ class ParameterMatrix:
         self._slots = {name: slot.detach() for name, slot in layout.segments(self.gradients).items()}
         for view in self.views.values():
             view.requires_grad_()
-        self._is_written, self._is_adopted, self._is_adding = is_written, False, True
+        self._is_written, self._is_adding = is_written, True
+        self._adopted: dict[str, nn.Parameter] = {}
+        self._taken: set[str] = set()
         self.start(num_microbatches=1)
 
     @classmethod
@@ -48,13 +51,28 @@ class ParameterMatrix:
 
     def adopt(self, network: nn.Module) -> None:
         """Let the parameters of a network, and their gradients, be views of the one row of the matrices."""
-        for name, parameter in network.named_parameters():
+        self._adopted = dict(network.named_parameters())
+        for name, parameter in self._adopted.items():
             parameter.data = self.views[name].detach()[0]
             parameter.grad = self._slots[name][0]
-        self._is_adopted = True
+            parameter.register_post_accumulate_grad_hook(partial(self._take, name))
+
+    def _take(self, name: str, parameter: Tensor) -> None:
+        """Move a gradient into the row as soon as there is one, while it is in the processor's cache."""
+        slot, gradient = self._slots[name][0], parameter.grad
+        assert gradient is not None
+        if name in self._taken:
+            slot.add_(gradient)
+        else:
+            slot.copy_(gradient)
+            self._taken.add(name)
+        parameter.grad = None
 
     def start(self, num_microbatches: int) -> None:
         """Make ready for a gradient in one or more parts; of a single one, layers may write theirs in place."""
+        self._taken.clear()
+        if self._adopted:
+            return
         was_adding, self._is_adding = self._is_adding, num_microbatches > 1 or not self._is_written
         if self._is_adding:
             self.gradients.zero_()
@@ -68,8 +86,8 @@ class ParameterMatrix:
         The trials share no parameters, so the gradient of the sum holds every trial's gradient, exactly.
         A layer that has written its own gradient returns none here.
         """
-        if self._is_adopted:
-            losses.sum().backward()
+        if self._adopted:
+            self._differentiate_adopted(losses)
             return
         gradients = torch.autograd.grad(losses.sum(), list(self.views.values()), allow_unused=True)
         for slot, gradient in zip(self._slots.values(), gradients, strict=True):
@@ -79,6 +97,16 @@ class ParameterMatrix:
                 slot.add_(gradient)
             else:
                 slot.copy_(gradient)
+
+    def _differentiate_adopted(self, losses: Tensor) -> None:
+        """Let autograd make gradients of its own, which `_take` moves into the row; in the end they are views of it."""
+        for parameter in self._adopted.values():
+            parameter.grad = None
+        losses.sum().backward()
+        for name, parameter in self._adopted.items():
+            if name not in self._taken:  # no part of this loss
+                self._slots[name].zero_()
+            parameter.grad = self._slots[name][0]
 
 
 def aligned(matrix: Tensor) -> Tensor:
