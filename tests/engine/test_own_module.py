@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+from batchlab.core.seeds import Stream
 from batchlab.engine.base import Point
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem, Split
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.torch_random import torch_seed
 
 POINT = Point(3, {"learning_rate": 0.1, "momentum": 0.9})
 LAST = 12
@@ -35,11 +38,11 @@ def make_program(dataset, make_digits_study):
     def split(examples):
         return Split(torch.from_numpy(examples.inputs), torch.from_numpy(examples.labels))
 
-    def make(seed=0, point=POINT):
+    def make(seed=0, point=POINT, make_network=Own, microbatch_size="auto"):
         study = make_digits_study(batch_size=32, seed=seed)
         objective, cpu = OBJECTIVES["classification"], torch.device("cpu")
-        problem = Problem(Own, objective, 10, split(dataset.train), {"val": split(dataset.val)}, cpu)
-        return TorchProgram(problem, study, [point])
+        problem = Problem(make_network, objective, 10, split(dataset.train), {"val": split(dataset.val)}, cpu)
+        return TorchProgram(problem, study, [point], microbatch_size=microbatch_size)
 
     return make
 
@@ -60,6 +63,14 @@ def test_it_starts_as_its_class_says(make_program):
     scale = 64 * 20 + 20  # where the scale of the norm lies in the row
     assert state["parameters"][0, scale : scale + 20].tolist() == [1.0] * 20
     assert state["buffer.norm.running_var"].tolist() == [[1.0] * 20]
+
+
+def test_its_start_is_what_pytorch_draws_from_the_seed_of_its_trial(make_program):
+    state = make_program(seed=5).state()
+
+    torch.manual_seed(torch_seed(5, Stream.INIT, POINT.trial_id))
+    expected = nn.utils.parameters_to_vector(Own().parameters()).detach()
+    assert np.array_equal(state["parameters"][0], expected)
 
 
 def test_its_start_depends_on_seed_and_trial_alone(make_program):
@@ -86,10 +97,11 @@ def test_it_learns_and_two_runs_are_equal(make_program):
     assert program.evaluate()["val/cross_entropy_error"] < 0.5 * before
 
 
-@pytest.mark.parametrize("stop", [1, 5, 11])
+@pytest.mark.parametrize("stop", range(LAST))
 def test_it_goes_on_from_any_step_with_equal_bits(make_program, stop):
     whole = trained(make_program())
     stopped = trained(make_program(), stop)
+    torch.manual_seed(stop)
 
     resumed = make_program()
     resumed.restore(stopped)
@@ -107,6 +119,58 @@ def test_its_dropout_differs_from_step_to_step(make_program):
 
     assert not torch.equal(masks[0], masks[1])
     assert not torch.equal(masks[1], masks[2])
+
+
+def test_what_it_draws_depends_on_seed_trial_and_step_alone(make_program):
+    drawn = set()
+
+    class Drawing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Linear(64, 10)
+
+        def forward(self, images):
+            if self.training:
+                drawn.add(torch.rand(()).item())
+            return self.dense(images.flatten(1))
+
+    for trial_id, seed in ((3, 0), (4, 0), (3, 1), (3, 0)):
+        program = make_program(seed, Point(trial_id, POINT.metaparameters), Drawing, microbatch_size=32)
+        trained(program, 2)
+
+    assert len(drawn) == 3 * 2
+
+
+def test_its_batch_normalisation_notes_every_microbatch(make_program):
+    """A batch of 32 in pieces of 12 is three of them; what is tried out before the first step does not count."""
+    state = trained(make_program(microbatch_size=12), 4)
+
+    assert state["buffer.norm.num_batches_tracked"].tolist() == [4 * 3]
+
+
+def test_evaluation_is_that_of_the_module_in_evaluation_mode(make_program, dataset):
+    """Running statistics and no dropout: as if anybody had trained it."""
+    program, network = make_program(), Own().eval()
+    state = trained(program, 20)
+    nn.utils.vector_to_parameters(torch.from_numpy(state["parameters"][0]), network.parameters())
+    for name, buffer in network.named_buffers():
+        buffer.copy_(torch.from_numpy(state[f"buffer.{name}"])[0])
+
+    metrics = program.evaluate()
+
+    logits, labels = network(torch.from_numpy(dataset.val.inputs)), torch.from_numpy(dataset.val.labels)
+    assert metrics["val/cross_entropy_error"] == pytest.approx(F.cross_entropy(logits, labels).item(), rel=1e-5)
+    assert metrics["val/classification_error"] == pytest.approx((logits.argmax(1) != labels).double().mean().item())
+
+
+def test_looking_on_the_way_changes_nothing_of_what_follows(make_program):
+    looked, straight = make_program(), make_program()
+
+    for step in range(1, LAST + 1):
+        trained(looked, step)
+        looked.evaluate()
+
+    assert equal(looked.state(), trained(straight))
 
 
 def test_evaluation_changes_nothing_and_is_repeated_to_the_bit(make_program):

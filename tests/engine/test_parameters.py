@@ -123,3 +123,25 @@ def test_parameters_that_are_tied_are_one_segment():
     assert matrix.layout.names == ("0.weight", "0.bias", "1.bias")
     assert network[1].weight is network[0].weight
     assert network[1].weight.unique().tolist() == [3.0]
+
+
+def test_rows_that_are_kept_are_a_matrix_of_their_own():
+    matrix = make_matrix(3)
+
+    kept = matrix.keep(torch.tensor([2, 0]))
+    kept.values[1].fill_(9)
+
+    assert kept.views["bias"].tolist() == [[22.0, 23.0], [9.0, 9.0]]
+    assert matrix.views["bias"].tolist() == [[6.0, 7.0], [14.0, 15.0], [22.0, 23.0]]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_parameter_that_its_network_has_frozen_has_no_gradient(is_written):
+    network = nn.Linear(3, 2)
+    network.weight.requires_grad_(False)
+    matrix = ParameterMatrix.of([network], is_written=is_written).keep(torch.tensor([0]))
+
+    matrix.differentiate(matrix.views["weight"].sum() * matrix.views["bias"].sum(1))
+
+    assert not matrix.gradients[:, :6].any()
+    assert matrix.gradients[:, 6:].any()

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from batchlab.models.packed import linear
+from batchlab.models.packed import in_place, linear
 
 
 @pytest.fixture
@@ -49,7 +49,8 @@ def test_outputs_and_gradients_are_those_of_a_product_for_each_trial(tensors, pr
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
 def test_gradients_written_in_place_are_those_that_autograd_returns(tensors, precision):
     _, (to_inputs, *returned) = differentiated(tensors, precision)
-    _, (same_to_inputs, *nothing) = differentiated(with_slots(tensors), precision)
+    with in_place():
+        _, (same_to_inputs, *nothing) = differentiated(with_slots(tensors), precision)
 
     assert torch.equal(to_inputs, same_to_inputs)
     assert nothing == [None, None]
@@ -57,12 +58,51 @@ def test_gradients_written_in_place_are_those_that_autograd_returns(tensors, pre
     assert torch.equal(returned[1], tensors["bias"].grad)
 
 
-@pytest.mark.parametrize("has_slots", [True, False])
-def test_the_gradient_can_be_differentiated(tensors, has_slots):
-    """Then nothing is written in place: that would be no part of the graph."""
-    leaves = {name: tensor.detach().double().requires_grad_() for name, tensor in tensors.items()}
-    if has_slots:
-        with_slots(leaves)
+def test_without_being_asked_nothing_is_written(tensors):
+    _, (_, *returned) = differentiated(tensors, torch.float32)
+    _, (_, *same) = differentiated(with_slots(tensors), torch.float32)
 
-    assert torch.autograd.gradgradcheck(linear, tuple(leaves.values()))
-    assert not has_slots or bool((leaves["weight"].grad == 9).all())
+    assert all(map(torch.equal, returned, same))
+    assert (tensors["weight"].grad == 9).all()
+    assert (tensors["bias"].grad == 9).all()
+
+
+@pytest.mark.parametrize("has_slots", [False, True])
+def test_a_second_derivative_is_right(tensors, has_slots):
+    """Also where there are slots: a part that was written there would be missing."""
+    exact = {name: tensor.detach().double().requires_grad_() for name, tensor in tensors.items()}
+
+    def cubed(*given):
+        if has_slots:
+            with_slots(dict(zip(tensors, given, strict=True)))
+        return linear(*given).pow(3)
+
+    assert torch.autograd.gradgradcheck(cubed, tuple(exact.values()))
+
+
+def test_a_second_derivative_is_right_where_another_path_leads_to_the_same_weight():
+    """Of (w i)^2 + w^3, by hand: 2 i^2 + 6 w, times twice the first derivative."""
+    inputs, weight, bias = torch.tensor([[[3.0]]]), torch.tensor([[[2.0]]]).requires_grad_(), torch.zeros(1, 1)
+    outputs = linear(inputs, weight, bias).square().sum() + weight.pow(3).sum()
+
+    (first,) = torch.autograd.grad(outputs, weight, create_graph=True)
+    (second,) = torch.autograd.grad(first.square().sum(), weight)
+
+    assert first.item() == 2 * 2 * 3**2 + 3 * 2**2
+    assert second.item() == 2 * first.item() * (2 * 3**2 + 6 * 2)
+
+
+@pytest.mark.parametrize("first", ["inputs", "weight"])
+@pytest.mark.parametrize("second", ["inputs", "weight"])
+def test_a_second_derivative_of_bfloat16_products_is_close(tensors, first, second):
+    """Converted inside of the function, weight and inputs were constants of its derivative: off by half."""
+    found = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            outputs = linear(*tensors.values()).float()
+        (gradient,) = torch.autograd.grad(outputs.pow(3).sum(), tensors[first], create_graph=True)
+        found += torch.autograd.grad(gradient.square().sum(), tensors[second])
+
+    exact, rounded = found
+    assert rounded.dtype == torch.float32
+    assert (rounded - exact).norm() < 0.03 * exact.norm()

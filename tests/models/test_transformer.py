@@ -78,6 +78,19 @@ def test_logits_equal_the_obvious_version(started, row_of, sentences):
         torch.testing.assert_close(found, obvious_logits(row, sentence, 2, 2), rtol=1e-9, atol=1e-9)
 
 
+def test_gradients_equal_those_of_the_obvious_version(started, sentences):
+    network, labels = started(small()), sentences(count=1)[0].long()
+    row = dict(network.named_parameters())
+
+    found, expected = (
+        torch.autograd.grad(F.cross_entropy(logits, labels), list(row.values()))
+        for logits in (network(labels[None])[0], obvious_logits(row, labels.tolist(), 2, 2))
+    )
+
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
 def test_loss_falls_on_a_text_that_repeats_itself(started, losses_of):
     network = started(Transformer(12, 6, layers=1, width=16, feed_forward=32, heads=2), noise=0.0, dtype=torch.float32)
     text = torch.tensor([[2, 3, 4, 5] * 3, [4, 5, 2, 3] * 3])

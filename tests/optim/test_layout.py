@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from batchlab.optim.layout import Layout
@@ -43,3 +44,37 @@ def test_the_layout_of_parameters_is_in_their_order():
     parameters = {"b": torch.zeros(2, 3), "a": torch.zeros(4)}
 
     assert Layout.of(parameters) == Layout(("b", "a"), ((2, 3), (4,)))
+
+
+def test_kernels_are_contiguous_as_the_network_sees_them():
+    kernel = LAYOUT.segments(torch.zeros(2, 15))["kernel"][1]
+
+    assert kernel.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("name", LAYOUT.names)
+def test_a_segment_is_all_of_its_columns_and_no_other(name):
+    matrix, place = torch.zeros(3, 15), LAYOUT.names.index(name)
+
+    LAYOUT.segments(matrix)[name][1].fill_(1)
+
+    expected = torch.zeros(3, 15)
+    expected[1, LAYOUT.starts[place] : LAYOUT.starts[place + 1]] = 1
+    assert torch.equal(matrix, expected)
+
+
+def test_segments_of_rows_that_are_padded_are_views_too():
+    wide = torch.zeros(2, 32)
+
+    for segment in LAYOUT.segments(wide[:, :15]).values():
+        segment.fill_(1)
+
+    assert (wide[:, :15] == 1).all()
+    assert not wide[:, 15:].any()
+
+
+def test_a_network_without_parameters_takes_no_columns():
+    empty = Layout.of({})
+
+    assert (empty.starts, empty.size) == ((0,), 0)
+    assert empty.segments(torch.zeros(2, 0)) == {}

@@ -81,7 +81,8 @@ def _load(spec: str, settings: list[str]) -> tuple[Sweep, TorchSweep | None]:
         return load_sweep(spec, settings), None
     from batchlab.own.python_file import load_own_sweep
 
-    warn(f"{shown(spec)} is executed, here and by every worker: a file of Python is code")
+    if Path(spec).is_file():
+        warn(f"{shown(spec)} is executed, here and by every worker: a file of Python is code")
     own = load_own_sweep(Path(spec))
     own.change(settings)
     return own.spec, own

@@ -121,10 +121,22 @@ class Vectorised(Forward):
 
     def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return [K, B, ...]."""
+        if isinstance(self.network, Network) and masks is not None:
+            return vmap(self._masked_logits_of_one)(self.parameters.views, self._buffers, inputs, masks)
         return vmap(self._logits_of_one)(self.parameters.views, self._buffers, inputs)
 
     def _logits_of_one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor) -> Any:
         return functional_call(self.network, {**parameters, **buffers}, (inputs,))
+
+    def _masked_logits_of_one(
+        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor, masks: Tensor
+    ) -> Any:
+        assert isinstance(self.network, Network)
+        self.network.masks = masks
+        try:
+            return self._logits_of_one(parameters, buffers, inputs)
+        finally:
+            self.network.masks = None
 
     @property
     def buffers(self) -> dict[str, Tensor]:

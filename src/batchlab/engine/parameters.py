@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Self
 
 import torch
 from torch import Tensor, nn
 
+from batchlab.models.packed import in_place
 from batchlab.optim.layout import Layout
 
 ROW = 16
@@ -19,16 +20,20 @@ class ParameterMatrix:
     """One trial in each row. `views` are leaves of autograd that share the memory of `values`.
 
     Where layers write the gradients of their weights in place (`is_written`), `view.grad` is where they write to.
+    Parameters that the network has `frozen` have no gradient.
     """
 
-    def __init__(self, values: Tensor, layout: Layout, *, is_written: bool = False) -> None:
+    def __init__(
+        self, values: Tensor, layout: Layout, *, is_written: bool = False, frozen: Collection[str] = ()
+    ) -> None:
         self.layout = layout
         self.values = aligned(values)  # [K, P]
         self.gradients = aligned(torch.zeros_like(values))  # [K, P]
         self.views = {name: view.detach() for name, view in layout.segments(self.values).items()}
         self._slots = {name: slot.detach() for name, slot in layout.segments(self.gradients).items()}
-        for view in self.views.values():
-            view.requires_grad_()
+        for name, view in self.views.items():
+            view.requires_grad_(name not in frozen)
+        self._frozen = frozen
         self._is_written, self._is_adding = is_written, True
         self._adopted: dict[str, nn.Parameter] = {}
         self._taken: set[str] = set()
@@ -43,11 +48,12 @@ class ParameterMatrix:
             views = layout.segments(row.unsqueeze(0))
             for name, parameter in network.named_parameters():
                 views[name].squeeze(0).copy_(parameter.detach())
-        return cls(rows, layout, is_written=is_written)
+        frozen = [name for name, parameter in networks[0].named_parameters() if not parameter.requires_grad]
+        return cls(rows, layout, is_written=is_written, frozen=frozen)
 
     def keep(self, rows: Tensor) -> ParameterMatrix:
         """Return the matrix of some rows alone."""
-        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written)
+        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written, frozen=self._frozen)
 
     def adopt(self, network: nn.Module) -> None:
         """Let the parameters of a network, and their gradients, be views of the one row of the matrices."""
@@ -55,7 +61,8 @@ class ParameterMatrix:
         for name, parameter in self._adopted.items():
             parameter.data = self.views[name].detach()[0]
             parameter.grad = self._slots[name][0]
-            parameter.register_post_accumulate_grad_hook(partial(self._take, name))
+            if parameter.requires_grad:
+                parameter.register_post_accumulate_grad_hook(partial(self._take, name))
 
     def _take(self, name: str, parameter: Tensor) -> None:
         """Move a gradient into the row as soon as there is one, while it is in the processor's cache."""
@@ -78,7 +85,7 @@ class ParameterMatrix:
             self.gradients.zero_()
         if self._is_adding != was_adding:
             for name, view in self.views.items():
-                view.grad = None if self._is_adding else self._slots[name]
+                view.grad = None if self._is_adding or not view.requires_grad else self._slots[name]
 
     def differentiate(self, losses: Tensor) -> None:
         """Add each trial's gradient of its own loss to `gradients`; `losses` is [K].
@@ -89,8 +96,11 @@ class ParameterMatrix:
         if self._adopted:
             self._differentiate_adopted(losses)
             return
-        gradients = torch.autograd.grad(losses.sum(), list(self.views.values()), allow_unused=True)
-        for slot, gradient in zip(self._slots.values(), gradients, strict=True):
+        trained = {name: view for name, view in self.views.items() if view.requires_grad}
+        with in_place():
+            gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
+            slot = self._slots[name]
             if gradient is None:
                 continue
             if self._is_adding:

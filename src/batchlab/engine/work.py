@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
@@ -24,6 +26,18 @@ def count_multiplications(problem: Problem, forward: Forward) -> int:
     return max(1, count.operations // (2 * num_trials))
 
 
+def _count_attention(
+    queries: Tensor, keys: Tensor, contents: Tensor, dropout: float = 0.0, is_causal: bool = False, **ignored: Any
+) -> int:
+    """Return the operations of attention on a processor, for which PyTorch has no formula: two products."""
+    *heads, num_queries, width = queries.shape
+    pairs = num_queries * (num_queries + 1) // 2 if is_causal else num_queries * keys.shape[-2]
+    return 2 * math.prod(heads) * pairs * (width + contents.shape[-1])
+
+
+_FORMULAS = {**flop_registry, torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _count_attention}
+
+
 class _Count(TorchDispatchMode):
     """Counts additions and multiplications, by PyTorch's own formulas; its own counter takes seconds to start."""
 
@@ -36,7 +50,7 @@ class _Count(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
-        formula = flop_registry.get(function._overloadpacket)
+        formula = _FORMULAS.get(function._overloadpacket)
         if formula is not None:
             self.operations += formula(*args, **(kwargs or {}), out_val=result)
         return result

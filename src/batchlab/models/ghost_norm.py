@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from batchlab.models.base import Layer, fill_constant, parameter
-from batchlab.models.transforms import is_transformed
+from batchlab.models.transforms import gradients, is_transformed
 
 EPSILON = 1e-5
 """Added to a variance before its root is taken."""
@@ -63,7 +63,7 @@ class GhostNorm(Layer):
         pixels = inputs.permute(0, 2, 3, 1)  # [B, H, W, C]
         ghosts = pixels.reshape(len(inputs) // ghost_size, -1, inputs.shape[1])  # [G, pixels of a ghost, C]
         if is_transformed():
-            outputs = _normalised(ghosts, self.scale, self.shift)
+            outputs = _normalised(ghosts.to(self.scale.dtype), self.scale, self.shift).to(ghosts.dtype)
         else:
             outputs, means, variances = _GhostNorm.apply(ghosts, self.scale, self.shift)
             self._add(means.squeeze(1), variances.squeeze(1))
@@ -115,12 +115,26 @@ class _GhostNorm(torch.autograd.Function):
         return torch.addcmul(shift, centred, scale * inverse_deviation).to(inputs.dtype), mean, variance
 
     @staticmethod
-    def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor, ...]:
+    def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor | None, ...]:
         inputs, scale, shift, mean, inverse_deviation = ctx.saved_tensors
         outputs = output_gradients[0].to(scale.dtype)
-        if torch.is_grad_enabled():  # mean and deviation are saved as numbers: a second derivative would be wrong
-            plain = _normalised(inputs.to(scale.dtype), scale, shift)
-            return torch.autograd.grad(plain, (inputs, scale, shift), outputs, create_graph=True)
+        found = _GhostNorm._gradients(inputs, scale, mean, inverse_deviation, outputs.detach())
+        if not torch.is_grad_enabled():
+            return found
+        # Mean and deviation are saved as numbers: a second derivative through them would be wrong.
+        plain = _normalised(inputs.to(scale.dtype), scale, shift)
+        graphs = gradients(plain, (inputs, scale, shift), (outputs,), create_graph=True)
+        return tuple(
+            None if graph is None else each + (graph - graph.detach())
+            for each, graph in zip(found, graphs, strict=True)
+        )
+
+    @staticmethod
+    @torch.no_grad()
+    def _gradients(
+        inputs: Tensor, scale: Tensor, mean: Tensor, inverse_deviation: Tensor, outputs: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gradients with respect to inputs, scale and shift, for those with respect to the outputs."""
         normalised = (inputs.to(scale.dtype) - mean).mul_(inverse_deviation)
         to_shift = outputs.sum(1, keepdim=True)  # of each ghost, [G, 1, C]
         to_scale = (outputs * normalised).sum(1, keepdim=True)

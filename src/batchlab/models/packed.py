@@ -1,17 +1,36 @@
-"""Layers for K trials at once. The gradient of a weight is written straight to where the optimizer reads it."""
+"""Layers for K trials at once. While `in_place`, gradients are written straight to where the optimizer reads them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+Slots = tuple[Tensor | None, Tensor | None]
+"""Where the gradients of a weight and a bias are written to, if anywhere."""
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """Let backward passes write the gradient of a weight to the `grad` that it had in the forward pass.
+
+    Autograd is given none for it then.
+    """
+    _Linear.is_in_place = True
+    try:
+        yield
+    finally:
+        _Linear.is_in_place = False
+
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return inputs [K, B, I] times weight [K, O, I] plus bias [K, O], as [K, B, O]."""
-    return _Linear.apply(inputs, weight, bias)
+    # Autocast would convert a weight in the forward pass and again in the backward pass.
+    return _Linear.apply((weight.grad, bias.grad), *_in_autocast_dtype(inputs, weight, bias))
 
 
 def conv2d(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -35,18 +54,18 @@ def max_pool(inputs: Tensor) -> Tensor:
 
 
 class _Linear(torch.autograd.Function):
-    """A batched matrix product whose backward pass fills `weight.grad` in place.
+    """A batched matrix product whose backward pass can fill the slots of weight and bias.
 
     Autograd would make a new gradient matrix and copy it; at small batch sizes, where a step is bound by memory, that
-    copy is a third of the step. Where `weight.grad` is not set, or the gradient is itself to be differentiated, it
-    returns the gradients as usual.
+    copy is a third of the step. But a gradient that is written is lost to whoever else differentiates: so this is done
+    only where it is asked for.
     """
 
+    is_in_place = False
+
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.slots = weight.grad, bias.grad
-        # Autocast would convert a weight here and again in the backward pass.
-        inputs, weight, bias = _in_autocast_dtype(inputs, weight, bias)
+    def forward(ctx: Any, slots: Slots, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.slots = slots
         ctx.save_for_backward(inputs, weight)
         return torch.baddbmm(bias.unsqueeze(1), inputs, weight.transpose(1, 2))
 
@@ -55,16 +74,16 @@ class _Linear(torch.autograd.Function):
         (outputs,) = output_gradients
         inputs, weight = ctx.saved_tensors
         weight_slot, bias_slot = ctx.slots
-        to_inputs = torch.bmm(outputs, weight) if ctx.needs_input_grad[0] else None
-        if weight_slot is None or torch.is_grad_enabled():
-            return to_inputs, torch.bmm(outputs.transpose(1, 2), inputs), outputs.sum(1)
+        to_inputs = torch.bmm(outputs, weight) if ctx.needs_input_grad[1] else None
+        if not _Linear.is_in_place or weight_slot is None or bias_slot is None:
+            return None, to_inputs, torch.bmm(outputs.transpose(1, 2), inputs), outputs.sum(1)
         if weight_slot.dtype == outputs.dtype:
             torch.bmm(outputs.transpose(1, 2), inputs, out=weight_slot)
             torch.sum(outputs, 1, out=bias_slot)
         else:
             weight_slot.copy_(torch.bmm(outputs.transpose(1, 2), inputs))
             bias_slot.copy_(outputs.sum(1))
-        return to_inputs, None, None
+        return None, to_inputs, None, None
 
 
 def _in_autocast_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:

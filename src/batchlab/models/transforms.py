@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -37,8 +37,14 @@ class _Fast(torch.autograd.Function):
     def backward(ctx: Any, *output_gradients: Tensor) -> Any:
         is_twice = torch.is_grad_enabled()
         leaves = ctx.saved_tensors if is_twice else ctx.leaves
-        wanted = [each for each in leaves if each.requires_grad]
         outputs = ctx.plain(*leaves) if is_twice else ctx.outputs
-        found = torch.autograd.grad(outputs, wanted, output_gradients, create_graph=is_twice, retain_graph=True)
-        gradients = iter(found)
-        return None, None, *(next(gradients) if each.requires_grad else None for each in leaves)
+        return None, None, *gradients(outputs, leaves, output_gradients, create_graph=is_twice)
+
+
+def gradients(
+    outputs: Tensor, inputs: Sequence[Tensor], output_gradients: Sequence[Tensor], *, create_graph: bool
+) -> list[Tensor | None]:
+    """Return the gradient with respect to each input, None for one that requires none."""
+    wanted = [each for each in inputs if each.requires_grad]
+    found = iter(torch.autograd.grad(outputs, wanted, output_gradients, create_graph=create_graph, retain_graph=True))
+    return [next(found) if each.requires_grad else None for each in inputs]
