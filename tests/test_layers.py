@@ -21,6 +21,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- search <------------------------ spec <- run <- cli
 #                      core <- search, store <- verify <------------------- cli
 #                      core <- analysis, published <- plots <- report <---- cli
+#                      core <- optim <- engine <- own <------------------- cli
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
 ALLOWED = {
     "errors": set(),
@@ -44,12 +45,13 @@ ALLOWED = {
     "spec": {"errors", "files", "core", "data", "models", "optim", "engine", "search", "catalogue"},
     "verify": {"errors", "files", "folders", "core", "published", "search", "store"},
     "run": {
-        *("errors", "held", "files", "folders", "processes", "core", "data", "engine", "search", "spec", "store"),
-        "report",
+        *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "search", "spec"),
+        *("store", "report"),
     },
+    "own": {"errors", "files", "core", "data", "optim", "engine", "spec"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
-TORCH = {"data", "models", "optim", "engine"}
+TORCH = {"data", "models", "optim", "engine", "own"}
 MATPLOTLIB = {"plots"}
 
 

@@ -22,6 +22,7 @@ _HOMES = {
     "Study": "batchlab.core.study",
     "StudyResult": "batchlab.core.result",
     "Sweep": "batchlab.core.sweep",
+    "TorchSweep": "batchlab.own.torch_sweep",
     "Trainer": "batchlab.engine.base",
     "Trial": "batchlab.core.trial",
     "UpTo": "batchlab.engine.base",

@@ -28,12 +28,12 @@ def test_quarters_of_the_unit_interval(dimension, values):
 @pytest.mark.parametrize("dimension", [LINEAR, LOG, REVERSE_LOG])
 @pytest.mark.parametrize("unit", [0.0, 1e-9, 0.05, 0.5, 0.95, 1.0])
 def test_unit_is_the_inverse_of_at(dimension, unit):
-    assert dimension.unit(dimension.at(unit)) == pytest.approx(unit, abs=1e-12)
+    assert dimension.share(dimension.at(unit)) == pytest.approx(unit, abs=1e-12)
 
 
 @pytest.mark.parametrize("value", [3, 4, 5, 6])
 def test_at_is_the_inverse_of_unit_for_whole_numbers(value):
-    assert WHOLE.at(WHOLE.unit(value)) == value
+    assert WHOLE.at(WHOLE.share(value)) == value
 
 
 @pytest.mark.parametrize("dimension", [LINEAR, LOG, REVERSE_LOG, WHOLE, Range(min=0.1, max=0.3, scale="log")])
@@ -65,12 +65,12 @@ def test_a_range_of_one_value_gives_that_value(scale):
     dimension = Range(min=0.3, max=0.3, scale=scale)
 
     assert [dimension.at(unit) for unit in (0.0, 0.4, 1.0)] == [0.3, 0.3, 0.3]
-    assert dimension.unit(0.3) == 0.5
+    assert dimension.share(0.3) == 0.5
 
 
 @pytest.mark.parametrize("dimension", [LINEAR, LOG, REVERSE_LOG])
 def test_the_ends_are_at_zero_and_one_unit(dimension):
-    assert sorted([dimension.unit(dimension.min), dimension.unit(dimension.max)]) == pytest.approx([0.0, 1.0])
+    assert sorted([dimension.share(dimension.min), dimension.share(dimension.max)]) == pytest.approx([0.0, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -11,36 +11,48 @@ import torch
 from batchlab.engine import evaluate as evaluate_module
 from batchlab.engine.base import Point
 from batchlab.engine.evaluate import evaluate
-from batchlab.engine.objectives import cross_entropies
+from batchlab.engine.forward import Forward, make_forward
+from batchlab.engine.objectives import OBJECTIVES, cross_entropies
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Problem, Split
-from batchlab.models.base import initial_parameters
 from batchlab.models.fully_connected import FullyConnected
+from batchlab.optim.layout import Layout
 
 
-class Fixed:
-    """A model whose logits for example i of trial k are what the test says, whatever its parameters."""
-
-    dropout = 0.0
+class Fixed(Forward):
+    """Logits for example i of trial k that are what the test says, whatever the parameters."""
 
     def __init__(self, logits):
         self.values = torch.tensor(logits, dtype=torch.float32)
+        layout = Layout(("any",), ((1,),))
+        super().__init__(torch.nn.Identity(), ParameterMatrix(torch.zeros(len(self.values), 1), layout))
 
-    def logits(self, parameters, inputs, masks=None, averages=None):
+    def logits(self, inputs, masks=None):
         assert masks is None
+        assert not self.network.training
         rows = inputs[0, :, 0].long()
         return self.values[:, rows]
 
+    def keep(self, rows):
+        raise NotImplementedError
+
 
 def evaluate_fixed(logits, labels):
-    num_trials, num_examples, _ = np.shape(logits)
+    num_examples = np.shape(logits)[1]
     inputs = torch.arange(num_examples, dtype=torch.float32)[:, None]
     split = Split(inputs, torch.tensor(labels))
-    return evaluate(make_problem(Fixed(logits), split), {"any": torch.zeros(num_trials, 1)}, split)
+    return evaluate(make_problem(split), Fixed(logits), split)
 
 
-def make_problem(model, split, task="classification", num_classes=3):
-    return Problem(model, task, num_classes, train=split, evaluated={}, device=torch.device("cpu"))
+def make_problem(split, num_classes=3):
+    return Problem(
+        torch.nn.Identity,
+        OBJECTIVES["classification"],
+        num_classes,
+        train=split,
+        evaluated={},
+        device=torch.device("cpu"),
+    )
 
 
 def test_metrics_equal_a_loop_over_the_examples():
@@ -81,17 +93,18 @@ def test_all_answers_not_numbers_is_an_error_of_one():
 @pytest.mark.parametrize("chunk", [1, 7, 40, 512])
 def test_metrics_do_not_depend_on_the_chunks(monkeypatch, chunk):
     """Forty examples, in one pass or in several with a ragged last one."""
-    model, random = FullyConnected([5], (1, 2, 2), 3), np.random.default_rng(0)
-    rows = torch.from_numpy(np.stack([initial_parameters(model, random) for _ in range(2)]))
-    views = ParameterMatrix(rows, model.shapes).views
+    random, networks = np.random.default_rng(0), [FullyConnected([5], (1, 2, 2), 3) for _ in range(2)]
+    for network in networks:
+        network.start(random)
+    forward = make_forward(networks)
     split = Split(
         torch.from_numpy(random.random((40, 1, 2, 2), np.float32)), torch.from_numpy(random.integers(0, 3, 40))
     )
-    problem = make_problem(model, split)
-    expected = evaluate(problem, views, split)
+    problem = make_problem(split)
+    expected = evaluate(problem, forward, split)
 
     monkeypatch.setattr(evaluate_module, "CHUNK_EXAMPLES", chunk)
-    metrics = evaluate(problem, views, split)
+    metrics = evaluate(problem, forward, split)
 
     np.testing.assert_allclose(metrics["cross_entropy_error"], expected["cross_entropy_error"], rtol=1e-6)
     assert np.array_equal(metrics["classification_error"], expected["classification_error"])
@@ -101,15 +114,15 @@ def test_images_are_evaluated_in_chunks_of_so_many_pixels(monkeypatch):
     seen = []
 
     class Watched(Fixed):
-        def logits(self, parameters, inputs, masks=None, averages=None):
+        def logits(self, inputs, masks=None):
             seen.append(inputs.shape[1])
-            return super().logits(parameters, inputs[..., 0, 0], masks, averages)
+            return super().logits(inputs[..., 0, 0], masks)
 
     inputs = torch.arange(10.0)[:, None, None, None].expand(10, 1, 4, 5)
     split = Split(inputs, torch.zeros(10, dtype=torch.int64))
     monkeypatch.setattr(evaluate_module, "CHUNK_PIXELS", 80)
 
-    evaluate(make_problem(Watched(np.zeros((1, 10, 3))), split), {"any": torch.zeros(1, 1)}, split)
+    evaluate(make_problem(split), Watched(np.zeros((1, 10, 3))), split)
 
     assert seen == [4, 4, 2]
 
@@ -118,7 +131,7 @@ def test_only_the_rows_of_a_split_are_evaluated():
     logits = [[[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]]
     split = Split(torch.arange(4.0)[:, None], torch.tensor([0, 0, 0, 0]), rows=torch.tensor([0, 1, 2]))
 
-    metrics = evaluate(make_problem(Fixed(logits), split), {"any": torch.zeros(1, 1)}, split)
+    metrics = evaluate(make_problem(split), Fixed(logits), split)
 
     assert metrics["classification_error"].tolist() == [pytest.approx(1 / 3)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from batchlab.core.workload import Named
 from batchlab.data.base import Dataset, Examples, ImageView
 from batchlab.engine import microbatch
 from batchlab.engine.base import Point
+from batchlab.engine.forward import Packed, Single
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.problem import Split
 from batchlab.engine.torch_trainer import TorchTrainer
@@ -80,8 +82,10 @@ def make_program(data, study, size="auto"):
 
 def in_double_precision(program):
     """Let the program compute in float64, so that what is compared is the sums and not their rounding."""
-    model, train = program._problem.model, program._problem.train
-    program._parameters = ParameterMatrix(program._parameters.values.double(), model.shapes)
+    forward, train = program._forward, program._problem.train
+    is_packed = isinstance(forward, Packed)
+    matrix = ParameterMatrix(forward.parameters.values.double(), forward.parameters.layout, is_written=is_packed)
+    program._forward = Packed(forward.network, matrix) if is_packed else Single(deepcopy(forward.network), matrix)
     inputs = train.inputs.double() if train.inputs.is_floating_point() else train.inputs
     program._problem = replace(program._problem, train=Split(inputs, train.labels))
 
@@ -92,8 +96,7 @@ def first_gradient(data, study, size):
     if program._problem.image_view is None:
         in_double_precision(program)
     losses = program._differentiate(program._draw_batches(1)[0])
-    averages = program._averages.state() if program._averages else {}
-    return losses, program._parameters.gradients, averages
+    return losses, program._parameters.gradients, program._forward.buffers
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -127,7 +130,7 @@ def test_auto_takes_the_largest_power_of_two_that_fits_and_no_less_than_a_ghost(
 ):
     model, data = FAMILIES["resnet_8"]
     monkeypatch.setattr(microbatch, "piece_bytes", lambda device: 1000 * fits)
-    monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, parameters: 1000)
+    monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, forward: 1000)
 
     program = make_program(data, make_study(make_digits_study, model))
 
@@ -141,7 +144,7 @@ def test_auto_keeps_ghosts_whole(ghost_size, fits, expected, make_digits_study, 
     """Also where less than an example, or than a ghost, would keep to the bound."""
     model, data = SMALL_RESNET.model_copy(update={"ghost_size": ghost_size}), FAMILIES["resnet_50"][1]
     monkeypatch.setattr(microbatch, "piece_bytes", lambda device: 1000 * fits + 999)
-    monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, parameters: 1000)
+    monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, forward: 1000)
 
     program = make_program(data, make_study(make_digits_study, model))
 
@@ -166,7 +169,7 @@ def test_what_an_example_keeps_is_measured(make_digits_study):
     model, data = Named(name="fc_8"), FAMILIES["fc"][1]
     program = make_program(data, make_study(make_digits_study, model))
 
-    size = microbatch.bytes_per_example(program._problem, program._parameters)
+    size = microbatch.bytes_per_example(program._problem, program._forward)
 
     assert 2 * 16 * 4 <= size <= 20 * 16 * 4
 
@@ -191,7 +194,7 @@ def test_a_device_that_runs_out_of_memory_gets_smaller_pieces(make_digits_study,
     assert program._microbatch_size == 64
     torch.testing.assert_close(program._parameters.gradients, expected)
     for name, values in averages.items():
-        np.testing.assert_allclose(program._averages.state()[name], values, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(program._forward.buffers[name], values, rtol=1e-5, atol=1e-7)
 
 
 def test_a_single_example_that_does_not_fit_is_told(make_digits_study, monkeypatch):

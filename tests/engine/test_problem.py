@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from batchlab.data.base import ImageView
+from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem, Split, view_images
 
 PLAIN = ImageView(size=2, mean=(0.0,), std=(1 / 255,))  # values as they are
@@ -34,7 +35,9 @@ def test_channels_come_first_and_are_scaled_each_by_its_own():
 
 def test_cuts_cover_the_image_and_flip_half_of_the_time():
     split = Split(torch.zeros(1, 6, 5, 3, dtype=torch.uint8), torch.zeros(1, dtype=torch.int64))
-    problem = Problem(None, "classification", 2, split, {}, torch.device("cpu"), ImageView(4, (0,) * 3, (1,) * 3))
+    problem = Problem(
+        None, OBJECTIVES["classification"], 2, split, {}, torch.device("cpu"), ImageView(4, (0,) * 3, (1,) * 3)
+    )
 
     cuts = problem.draw_cuts(np.random.default_rng(0), 4000)
 

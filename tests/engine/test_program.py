@@ -11,10 +11,10 @@ from batchlab.core.seeds import Stream, generator
 from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import LOSS_BOUND, Point
+from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem, Split
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.torch_trainer import TorchTrainer
-from batchlab.models.base import initial_parameters
 from batchlab.models.registry import build_model
 from batchlab.models.simple_cnn import SimpleCnn
 
@@ -52,11 +52,11 @@ def tensors(examples):
     return Split(torch.from_numpy(examples.inputs), torch.from_numpy(examples.labels))
 
 
-def program_of(model, dataset, study, points, microbatch_size=10_000):
-    """Return a program of a model that has no name."""
+def program_of(make_network, dataset, study, points, microbatch_size=10_000):
+    """Return a program of a network that has no name."""
     problem = Problem(
-        model=model,
-        task=dataset.task,
+        make_network=make_network,
+        objective=OBJECTIVES[dataset.task],
         num_classes=dataset.num_classes,
         train=tensors(dataset.train),
         evaluated={"val": tensors(dataset.val)},
@@ -74,8 +74,9 @@ class ObviousTrial:
             torch.nn.Flatten(), torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)
         )
         model = build_model(study.workload.model, dataset.input_shape, dataset.num_classes)
-        row = torch.from_numpy(initial_parameters(model, generator(study.seed, Stream.INIT, point.trial_id)))
-        torch.nn.utils.vector_to_parameters(row, self.net.parameters())
+        model.start(generator(study.seed, Stream.INIT, point.trial_id))
+        for ours, theirs in zip(model.parameters(), self.net.parameters(), strict=True):
+            theirs.data.copy_(ours.data)
         self.metaparameters = metaparameters = point.metaparameters
         self.optimizer = torch.optim.SGD(
             self.net.parameters(),
@@ -402,19 +403,31 @@ class Spy(SimpleCnn):
 
     def __init__(self, dropout):
         super().__init__((2, 3), 8, (1, 8, 8), 10, dropout)
-        self.masks = []
+        self.seen = []
 
-    def logits(self, parameters, inputs, masks=None, averages=None):
-        self.masks.append(masks)
-        return super().logits(parameters, inputs, masks)
+    def packed_logits(self, parameters, inputs, masks=None):
+        self.seen.append(masks)
+        return super().packed_logits(parameters, inputs, masks)
+
+
+def spied(dropout, dataset, study, points):
+    """Return a program, and the network that sees what it is given from now on."""
+    made = []
+
+    def make():
+        made.append(Spy(dropout))
+        return made[-1]
+
+    program = program_of(make, dataset, study, points)
+    made[0].seen.clear()
+    return program, made[0]
 
 
 def masks_of(dataset, study, trial_ids, num_steps=4):
     """Return the masks [num_steps, K, B, hidden] that these trials trained with."""
-    model = Spy(dropout=0.5)
-    program = program_of(model, dataset, study, [Point(trial_id, HARMLESS) for trial_id in trial_ids])
+    program, network = spied(0.5, dataset, study, [Point(trial_id, HARMLESS) for trial_id in trial_ids])
     advance_to(program, num_steps)
-    return torch.stack(model.masks)
+    return torch.stack(network.seen)
 
 
 def test_dropout_depends_on_trial_and_step_alone(dataset, make_digits_study):
@@ -432,35 +445,32 @@ def test_dropout_of_another_seed_differs(dataset, make_digits_study):
 
 
 def test_dropout_goes_on_after_a_restore(dataset, make_digits_study):
-    study, points, model = make_digits_study(), [Point(5, HARMLESS)], Spy(dropout=0.5)
-    program = program_of(model, dataset, study, points)
+    study, points = make_digits_study(), [Point(5, HARMLESS)]
+    program, _ = spied(0.5, dataset, study, points)
     advance_to(program, 2)
-    resumed_model = Spy(dropout=0.5)
-    resumed = program_of(resumed_model, dataset, study, points)
+    resumed, network = spied(0.5, dataset, study, points)
     resumed.restore(program.state())
 
     advance_to(resumed, 4)
 
-    assert torch.equal(torch.stack(resumed_model.masks), masks_of(dataset, study, [5])[2:])
+    assert torch.equal(torch.stack(network.seen), masks_of(dataset, study, [5])[2:])
 
 
 def test_dropout_is_off_in_evaluation(dataset, make_digits_study):
-    model = Spy(dropout=0.5)
-    program = program_of(model, dataset, make_digits_study(), [Point(5, HARMLESS)])
+    program, network = spied(0.5, dataset, make_digits_study(), [Point(5, HARMLESS)])
 
     first, second = program.evaluate(), program.evaluate()
 
-    assert model.masks == [None, None]
+    assert network.seen == [None, None]
     assert np.array_equal(first["val/cross_entropy_error"], second["val/cross_entropy_error"])
 
 
 def test_a_model_without_dropout_draws_no_masks(dataset, make_digits_study):
-    model = Spy(dropout=0.0)
-    program = program_of(model, dataset, make_digits_study(), [Point(5, HARMLESS)])
+    program, network = spied(0.0, dataset, make_digits_study(), [Point(5, HARMLESS)])
 
     program.advance(1)
 
-    assert model.masks == [None]
+    assert network.seen == [None]
 
 
 def test_a_cnn_with_dropout_trains(trainer, make_digits_study):

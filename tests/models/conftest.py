@@ -1,4 +1,4 @@
-"""One thread for torch, so that bits do not depend on the machine; parameters and sentences for the language models."""
+"""One thread for torch, so that bits do not depend on the machine; networks away from where they start, sentences."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import Model, initial_parameters, num_parameters
+from batchlab.models.base import Network
 
 
 @pytest.fixture(autouse=True)
@@ -22,27 +21,41 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def parameters_of() -> Callable[..., ParameterMatrix]:
-    """Return a function that gives one trial's parameters; the noise keeps biases and scales off 0 and 1."""
+def started() -> Callable[..., Network]:
+    """Return a function that starts a network; the noise keeps biases and scales off 0 and 1."""
 
-    def make(model: Model, noise: float = 0.3, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
+    def start(network: Network, noise: float = 0.3, dtype: torch.dtype = torch.float64) -> Network:
         random = np.random.default_rng(0)
-        row = initial_parameters(model, random) + noise * random.standard_normal(num_parameters(model))
-        return ParameterMatrix(torch.from_numpy(row).to(dtype).unsqueeze(0), model.shapes)
+        network.start(random)
+        network.to(dtype)
+        for parameter in network.parameters():
+            parameter.data += torch.from_numpy(noise * random.standard_normal(parameter.shape)).to(dtype)
+        return network
 
-    return make
+    return start
+
+
+@pytest.fixture
+def row_of() -> Callable[[nn.Module], dict[str, Tensor]]:
+    """Return a function that copies the parameters of a network, by name."""
+
+    def copy(network: nn.Module) -> dict[str, Tensor]:
+        return {name: each.detach().clone().requires_grad_() for name, each in network.named_parameters()}
+
+    return copy
 
 
 @pytest.fixture
 def losses_of() -> Callable[..., list[float]]:
     """Return a function that descends a loss for some steps and gives its values before each."""
 
-    def descend(matrix: ParameterMatrix, loss_of: Callable[[], Tensor], rate: float, num_steps: int) -> list[float]:
-        losses = []
+    def descend(network: nn.Module, loss_of: Callable[[], Tensor], rate: float, num_steps: int) -> list[float]:
+        losses, optimizer = [], torch.optim.SGD(network.parameters(), lr=rate)
         for _ in range(num_steps):
+            optimizer.zero_grad()
             loss = loss_of()
-            matrix.differentiate(loss[None])
-            matrix.values.sub_(matrix.gradients, alpha=rate)
+            loss.backward()
+            optimizer.step()
             losses.append(loss.item())
         return losses
 
@@ -51,9 +64,9 @@ def losses_of() -> Callable[..., list[float]]:
 
 @pytest.fixture
 def sentences() -> Callable[..., Tensor]:
-    """Return a function that gives sentences [1, count, num_tokens] of a vocabulary of 11."""
+    """Return a function that gives sentences [count, num_tokens] of a vocabulary of 11."""
 
     def make(count: int = 3, num_tokens: int = 7) -> Tensor:
-        return torch.from_numpy(np.random.default_rng(1).integers(2, 11, (1, count, num_tokens), np.int32))
+        return torch.from_numpy(np.random.default_rng(1).integers(2, 11, (count, num_tokens), np.int32))
 
     return make

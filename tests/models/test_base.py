@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.workload import Named
-from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.base import num_parameters
 from batchlab.models.registry import build_model
 
 DIGITS, MNIST = (1, 8, 8), (1, 28, 28)
@@ -17,6 +18,12 @@ DIGITS, MNIST = (1, 8, 8), (1, 28, 28)
 
 def build(name, input_shape=DIGITS, **options):
     return build_model(Named(name=name, **options), input_shape, 10)
+
+
+def start_of(name, trial):
+    network = build(name)
+    network.start(generator(0, Stream.INIT, trial))
+    return {parameter: values.detach().numpy() for parameter, values in network.named_parameters()}
 
 
 @pytest.mark.parametrize(
@@ -62,28 +69,40 @@ def test_parameters_of_the_models_in_round_numbers():
 )
 def test_weights_start_glorot_uniform_and_biases_at_zero(name, fans):
     """Uniform between -l and l, l = sqrt(6 / (fan_in + fan_out)): its variance is l^2 / 3."""
-    model = build(name)
-    row, start = initial_parameters(model, generator(0, Stream.INIT, 0)), 0
-
-    assert row.dtype == np.float32
-    assert row.shape == (num_parameters(model),)
-    for parameter, shape in model.shapes.items():
-        values, start = row[start : start + shape.size].astype(np.float64), start + shape.size
+    for parameter, values in start_of(name, 0).items():
+        assert values.dtype == np.float32
         if parameter.endswith(".bias"):
             assert not values.any()
             continue
-        limit = math.sqrt(6 / sum(fans[parameter]))
-        error = 4 / math.sqrt(shape.size)  # four standard errors, relative to the limit
+        values, limit = values.astype(np.float64), math.sqrt(6 / sum(fans[parameter]))
+        error = 4 / math.sqrt(values.size)  # four standard errors, relative to the limit
         assert np.abs(values).max() <= limit * (1 + 1e-6)
-        assert np.abs(values).max() > limit * (1 - 20 / shape.size)
+        assert np.abs(values).max() > limit * (1 - 20 / values.size)
         assert abs(values.mean()) < limit * error
         assert abs(values.var() / (limit**2 / 3) - 1) < error
 
 
 def test_initial_parameters_depend_on_the_trial_alone():
-    model = build("fc_128")
-
-    first, again, other = (initial_parameters(model, generator(0, Stream.INIT, trial)) for trial in (3, 3, 4))
+    first, again, other = (start_of("fc_128", trial)["dense_0.weight"] for trial in (3, 3, 4))
 
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_making_and_starting_a_network_leaves_the_random_numbers_of_torch_alone():
+    before = torch.get_rng_state()
+
+    start_of("simple_cnn_narrow", 0)
+
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_kernels_of_a_convolution_lie_channels_last():
+    """Drawn in the order of their memory: [O, h, w, C]."""
+    network = build("resnet_8", (3, 8, 8))
+    network.start(np.random.default_rng(0))
+
+    limit = math.sqrt(6 / (9 * (3 + 16)))
+    drawn = limit * (2 * np.random.default_rng(0).random((16, 3, 3, 3), np.float32) - 1)
+    assert network.conv.weight.is_contiguous(memory_format=torch.channels_last)
+    np.testing.assert_allclose(network.conv.weight.detach().permute(0, 2, 3, 1), drawn, rtol=1e-6)

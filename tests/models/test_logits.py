@@ -12,7 +12,6 @@ from torch import Tensor
 
 from batchlab.core.workload import Named
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import initial_parameters, num_parameters
 from batchlab.models.fully_connected import FullyConnected
 from batchlab.models.registry import build_model
 from batchlab.models.simple_cnn import SimpleCnn
@@ -34,7 +33,7 @@ def obvious_logits(row: dict[str, Tensor], inputs: Tensor, mask: Tensor | None =
     """Return [B, C] for the parameters of one trial and inputs [B, ...], by the definition of each layer."""
     values, layer = inputs, 0
     while f"conv_{layer}.weight" in row:
-        kernel = row[f"conv_{layer}.weight"].permute(0, 3, 1, 2)
+        kernel = row[f"conv_{layer}.weight"]
         values = F.max_pool2d(F.relu(F.conv2d(values, kernel, row[f"conv_{layer}.bias"], padding=2)), 2)
         layer += 1
     values, layer = values.flatten(1), 0
@@ -47,14 +46,19 @@ def obvious_logits(row: dict[str, Tensor], inputs: Tensor, mask: Tensor | None =
 
 
 def draw(name: str, num_trials: int, dtype: torch.dtype = torch.float64):
-    """Return a model, its parameters with biases that are not zero, inputs and labels, one set for each trial."""
-    model = MODELS[name]()
-    random = np.random.default_rng(0)
-    rows = [initial_parameters(model, random) for _ in range(num_trials)]
-    values = np.stack(rows) + 0.1 * random.standard_normal((num_trials, num_parameters(model)))
+    """Return a network, parameters with biases that are not zero, inputs and labels, one set for each trial."""
+    random, networks = np.random.default_rng(0), []
+    for _ in range(num_trials):
+        network = MODELS[name]()
+        network.start(random)
+        for parameter in network.parameters():
+            parameter.data += torch.from_numpy(0.1 * random.standard_normal(parameter.shape)).float()
+        networks.append(network)
+    matrix = ParameterMatrix.of(networks)
+    matrix = ParameterMatrix(matrix.values.to(dtype), matrix.layout, is_written=True)
     inputs = random.random((num_trials, BATCH, *INPUT_SHAPES.get(name, (1, 8, 8))))
     labels = torch.from_numpy(random.integers(0, CLASSES, (num_trials, BATCH)))
-    return model, torch.from_numpy(values).to(dtype), torch.from_numpy(inputs).to(dtype), labels
+    return networks[0], matrix, torch.from_numpy(inputs).to(dtype), labels
 
 
 def mean_losses(logits: Tensor, labels: Tensor) -> Tensor:
@@ -68,10 +72,9 @@ def row_of(matrix: ParameterMatrix, trial: int) -> dict[str, Tensor]:
 @pytest.mark.parametrize("num_trials", [1, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_of_each_trial_equal_the_obvious_version(name, num_trials):
-    model, values, inputs, _ = draw(name, num_trials)
-    matrix = ParameterMatrix(values, model.shapes)
+    model, matrix, inputs, _ = draw(name, num_trials)
 
-    logits = model.logits(matrix.views, inputs).detach()
+    logits = model.packed_logits(matrix.views, inputs).detach()
 
     assert logits.shape == (num_trials, BATCH, CLASSES)
     for trial in range(num_trials):
@@ -79,46 +82,48 @@ def test_logits_of_each_trial_equal_the_obvious_version(name, num_trials):
         torch.testing.assert_close(logits[trial], expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_the_module_gives_the_logits_of_its_packed_form(name):
+    network, matrix, inputs, _ = draw(name, 1)
+    matrix.adopt(network)
+
+    torch.testing.assert_close(network(inputs[0]), network.packed_logits(matrix.views, inputs)[0])
+
+
 @pytest.mark.parametrize("num_trials", [1, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_gradients_in_the_matrix_equal_plain_autograd(name, num_trials):
     """Also where the gradient matrix held something else before: it is written, not added to."""
-    model, values, inputs, labels = draw(name, num_trials)
-    matrix = ParameterMatrix(values, model.shapes)
+    model, matrix, inputs, labels = draw(name, num_trials)
     matrix.gradients.fill_(123.0)
 
-    logits = model.logits(matrix.views, inputs)
+    logits = model.packed_logits(matrix.views, inputs)
     matrix.differentiate(torch.stack([F.cross_entropy(logits[k], labels[k]) for k in range(num_trials)]))
 
     for trial in range(num_trials):
         row = row_of(matrix, trial)
         F.cross_entropy(obvious_logits(row, inputs[trial]), labels[trial]).backward()
-        expected = torch.cat([parameter.grad.flatten() for parameter in row.values()])
-        torch.testing.assert_close(matrix.gradients[trial], expected, rtol=1e-10, atol=1e-10)
+        for name, parameter in row.items():
+            torch.testing.assert_close(matrix.views[name].grad[trial], parameter.grad, rtol=1e-10, atol=1e-10)
 
 
 def test_without_a_slot_the_linear_layer_is_an_ordinary_function():
     """Views that do not belong to a parameter matrix get their gradients as autograd gives them."""
-    model, values, inputs, labels = draw("fc_7_5_3", 2)
-    views = {
-        name: view.detach().clone().requires_grad_()
-        for name, view in ParameterMatrix(values, model.shapes).views.items()
-    }
-    matrix = ParameterMatrix(values, model.shapes)
+    model, matrix, inputs, labels = draw("fc_7_5_3", 2)
+    views = {name: view.detach().clone().requires_grad_() for name, view in matrix.views.items()}
 
-    mean_losses(model.logits(views, inputs), labels).sum().backward()
-    matrix.differentiate(mean_losses(model.logits(matrix.views, inputs), labels))
+    mean_losses(model.packed_logits(views, inputs), labels).sum().backward()
+    matrix.differentiate(mean_losses(model.packed_logits(matrix.views, inputs), labels))
 
     for name, view in views.items():
         torch.testing.assert_close(view.grad, matrix.views[name].grad, rtol=1e-10, atol=1e-10)
 
 
 def test_the_gradient_with_respect_to_the_inputs_passes_through():
-    model, values, inputs, labels = draw("fc_7_5_3", 2)
-    matrix = ParameterMatrix(values, model.shapes)
+    model, matrix, inputs, labels = draw("fc_7_5_3", 2)
     inputs.requires_grad_()
 
-    F.cross_entropy(model.logits(matrix.views, inputs)[1], labels[1]).backward(inputs=[inputs])
+    F.cross_entropy(model.packed_logits(matrix.views, inputs)[1], labels[1]).backward(inputs=[inputs])
     ours = inputs.grad.clone()
     inputs.grad = None
     F.cross_entropy(obvious_logits(row_of(matrix, 1), inputs[1]), labels[1]).backward(inputs=[inputs])
@@ -128,14 +133,13 @@ def test_the_gradient_with_respect_to_the_inputs_passes_through():
 
 
 def in_bfloat16(name: str, num_trials: int, masks: Callable[[SimpleCnn], Tensor | None] = lambda model: None):
-    model, values, inputs, labels = draw(name, num_trials, torch.float32)
+    model, matrix, inputs, labels = draw(name, num_trials, torch.float32)
     gradients = []
     for enabled in (False, True):
-        matrix = ParameterMatrix(values.clone(), model.shapes)
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
-            logits = model.logits(matrix.views, inputs, masks(model))
+            logits = model.packed_logits(matrix.views, inputs, masks(model))
         matrix.differentiate(mean_losses(logits, labels))
-        gradients.append(matrix.gradients)
+        gradients.append(matrix.gradients.clone())
     return logits, *gradients
 
 
@@ -162,15 +166,26 @@ def test_bfloat16_works_with_dropout_masks():
 
 @pytest.mark.parametrize("num_trials", [1, 3])
 def test_masks_multiply_the_hidden_layer_of_their_trial(num_trials):
-    model, values, inputs, _ = draw("simple_cnn", num_trials)
-    matrix = ParameterMatrix(values, model.shapes)
+    model, matrix, inputs, _ = draw("simple_cnn", num_trials)
     masks = torch.from_numpy(np.random.default_rng(1).random((num_trials, BATCH, model.hidden)))
 
-    logits = model.logits(matrix.views, inputs, masks).detach()
+    logits = model.packed_logits(matrix.views, inputs, masks).detach()
 
     for trial in range(num_trials):
         expected = obvious_logits(row_of(matrix, trial), inputs[trial], masks[trial]).detach()
         torch.testing.assert_close(logits[trial], expected, rtol=1e-10, atol=1e-10)
+
+
+def test_the_module_drops_by_its_masks_only_while_it_trains():
+    network, matrix, inputs, _ = draw("simple_cnn", 1)
+    matrix.adopt(network)
+    network.masks = torch.from_numpy(np.random.default_rng(1).random((BATCH, network.hidden)))
+
+    dropped, whole = network.train()(inputs[0]).detach(), network.eval()(inputs[0]).detach()
+
+    row = row_of(matrix, 0)
+    torch.testing.assert_close(dropped, obvious_logits(row, inputs[0], network.masks).detach())
+    torch.testing.assert_close(whole, obvious_logits(row, inputs[0]).detach())
 
 
 def test_a_dropout_mask_drops_its_share_and_has_mean_one():

@@ -6,11 +6,13 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.errors import SpecError
+from batchlab.models.base import stored_shape
 from batchlab.models.registry import build_model, check_model, is_packable
 
 
 def shapes(name, **options):
-    return [shape.shape for shape in build_model(Named(name=name, **options), (1, 28, 28), 10).shapes.values()]
+    network = build_model(Named(name=name, **options), (1, 28, 28), 10)
+    return [stored_shape(parameter) for parameter in network.parameters()]
 
 
 def test_widths_are_read_from_the_name():
@@ -95,7 +97,7 @@ def test_sizes_that_are_no_whole_numbers_are_refused(name, options, message):
 def test_lists_of_a_spec_file_reach_the_model():
     model = build_model(Named(name="resnet_8", filters=[2, 3, 4]), (3, 8, 8), 10)
 
-    assert model.shapes["dense.weight"].shape == (10, 4)
+    assert model.dense.weight.shape == (10, 4)
 
 
 @pytest.mark.parametrize("name", ["softmax_regression", "fc_128", "fc_7_5", "simple_cnn_base"])
@@ -121,11 +123,11 @@ def test_sizes_of_a_language_model_can_be_set():
     transformer = build_model(narrow, (16,), 50)
     lstm = build_model(Named(name="lstm", embedding=4, hidden=6, projection=3), (16,), 50)
 
-    assert transformer.shapes["embedding.weight"].shape == (50, 20)
-    assert transformer.shapes["layer_0.dense_0.weight"].shape == (12, 20)
-    assert "layer_1.dense_0.weight" not in transformer.shapes
-    assert lstm.shapes["gates.token_weight"].shape == (4 * 6, 4)
-    assert lstm.shapes["projection.weight"].shape == (3, 6)
+    assert transformer.embedding.weight.shape == (50, 20)
+    assert transformer.layers[0].dense_0.weight.shape == (12, 20)
+    assert len(transformer.layers) == 1
+    assert lstm.recurrent.token_weight.shape == (4 * 6, 4)
+    assert lstm.recurrent.projection_weight.shape == (3, 6)
 
 
 @pytest.mark.parametrize("name", ["resnet_8", "resnet_50", "vgg_11", "transformer_base", "lstm"])

@@ -9,19 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from batchlab.core.workload import Named
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.base import num_parameters
 from batchlab.models.registry import build_model
 from batchlab.models.resnet_8 import ResNet8
 
 FILTERS = (4, 6, 8)
-
-
-def matrix_of(model: ResNet8, dtype: torch.dtype = torch.float64) -> ParameterMatrix:
-    """Return parameters whose biases are not zero."""
-    random = np.random.default_rng(0)
-    row = initial_parameters(model, random) + 0.1 * random.standard_normal(num_parameters(model))
-    return ParameterMatrix(torch.from_numpy(row[None]).to(dtype), model.shapes)
 
 
 class Block(nn.Module):
@@ -49,12 +41,9 @@ class Obvious(nn.Module):
         return self.dense(F.adaptive_avg_pool2d(F.relu(values), 1).flatten(1))
 
 
-def obvious(matrix: ParameterMatrix) -> Obvious:
-    weights = {name: view[0].detach() for name, view in matrix.views.items()}
+def obvious(model: ResNet8) -> Obvious:
     network = Obvious().double()
-    network.load_state_dict(
-        {name: value.permute(0, 3, 1, 2) if value.ndim == 4 else value for name, value in weights.items()}
-    )
+    network.load_state_dict(model.state_dict())
     return network
 
 
@@ -72,51 +61,39 @@ def test_parameters_for_cifar_10():
     model = build_model(Named(name="resnet_8"), (3, 32, 32), 10)
 
     assert num_parameters(model) == expected == 75_050
-    assert sum(name.endswith(".weight") for name in model.shapes) == 8
-    assert not model.normalised
-
-
-def test_multiplications_for_cifar_10():
-    """Weights times output pixels, 32x32, 16x16 and 8x8; the biases are the few per cent."""
-    weights = 1024 * 9 * (3 * 16 + 2 * 16 * 16) + 256 * 9 * (16 * 32 + 32 * 32) + 64 * 9 * (32 * 64 + 64 * 64) + 640
-
-    assert build_model(Named(name="resnet_8"), (3, 32, 32), 10).multiplications == pytest.approx(weights, rel=0.02)
+    assert sum(name.endswith(".weight") for name, _ in model.named_parameters()) == 8
+    assert not list(model.buffers())
 
 
 @pytest.mark.parametrize("sides", [(8, 8), (9, 6)])
-def test_logits_and_gradients_equal_those_of_ordinary_modules(sides):
-    model = ResNet8((3, *sides), 10, FILTERS)
-    matrix = matrix_of(model)
-    network = obvious(matrix)
+def test_logits_and_gradients_equal_those_of_ordinary_modules(sides, started):
+    model = started(ResNet8((3, *sides), 10, FILTERS), noise=0.1)
+    network = obvious(model)
     inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((5, 3, *sides)))
     labels = torch.arange(5)
 
-    logits = model.logits(matrix.views, inputs[None])
-    matrix.differentiate(F.cross_entropy(logits[0], labels)[None])
-    expected = network(inputs)
+    logits, expected = model(inputs), network(inputs)
+    F.cross_entropy(logits, labels).backward()
     F.cross_entropy(expected, labels).backward()
 
-    assert logits.shape == (1, 5, 10)
-    torch.testing.assert_close(logits[0].detach(), expected.detach(), rtol=1e-10, atol=1e-10)
+    assert logits.shape == (5, 10)
+    torch.testing.assert_close(logits.detach(), expected.detach(), rtol=1e-10, atol=1e-10)
     for name, parameter in network.named_parameters():
-        gradient = matrix.views[name].grad[0]
-        gradient = gradient.permute(0, 3, 1, 2) if gradient.ndim == 4 else gradient
-        torch.testing.assert_close(gradient, parameter.grad, rtol=1e-9, atol=1e-12)
+        torch.testing.assert_close(model.get_parameter(name).grad, parameter.grad, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (1, 8, 8), (3, 7, 5)])
-def test_small_images_work(shape):
-    model = ResNet8(shape, 3, FILTERS)
+def test_small_images_work(shape, started):
+    network = started(ResNet8(shape, 3, FILTERS))
 
-    assert model.logits(matrix_of(model).views, torch.ones(1, 2, *shape, dtype=torch.float64)).shape == (1, 2, 3)
+    assert network(torch.ones(2, *shape, dtype=torch.float64)).shape == (2, 3)
 
 
-def test_the_loss_falls(losses_of):
-    model = ResNet8((3, 8, 8), 10, FILTERS)
-    matrix = ParameterMatrix(torch.from_numpy(initial_parameters(model, np.random.default_rng(0))[None]), model.shapes)
-    inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((1, 20, 3, 8, 8), np.float32))
+def test_the_loss_falls(started, losses_of):
+    network = started(ResNet8((3, 8, 8), 10, FILTERS), noise=0.0, dtype=torch.float32)
+    inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((20, 3, 8, 8), np.float32))
     labels = torch.arange(20) % 10
 
-    losses = losses_of(matrix, lambda: F.cross_entropy(model.logits(matrix.views, inputs)[0], labels), 0.3, 60)
+    losses = losses_of(network, lambda: F.cross_entropy(network(inputs), labels), 0.3, 60)
 
     assert losses[-1] < 0.8 * losses[0]

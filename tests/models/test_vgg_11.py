@@ -9,22 +9,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from batchlab.core.workload import Named
-from batchlab.engine.parameters import ParameterMatrix
-from batchlab.models.base import initial_parameters, num_parameters
+from batchlab.models.base import num_parameters
 from batchlab.models.registry import build_model
 from batchlab.models.vgg_11 import Vgg11
 
 FILTERS, HIDDEN = (3, 4, 5, 5, 6, 6, 7, 7), 9
 
 
-def narrow(input_shape: tuple[int, ...]) -> tuple[Vgg11, ParameterMatrix]:
-    """Return a narrow network and parameters whose biases are not zero."""
-    model, random = Vgg11(input_shape, 10, FILTERS, HIDDEN), np.random.default_rng(0)
-    row = initial_parameters(model, random) + 0.1 * random.standard_normal(num_parameters(model))
-    return model, ParameterMatrix(torch.from_numpy(row[None]), model.shapes)
-
-
-def obvious(matrix: ParameterMatrix, num_poolings: int, num_pixels: int) -> nn.Sequential:
+def obvious(model: Vgg11, num_poolings: int, num_pixels: int) -> nn.Sequential:
     """Return the network of ordinary modules with the same weights and so many of the five poolings."""
     layers: list[nn.Module] = []
     for layer, (num_inputs, num_outputs) in enumerate(zip((3, *FILTERS), FILTERS, strict=False)):
@@ -33,9 +25,8 @@ def obvious(matrix: ParameterMatrix, num_poolings: int, num_pixels: int) -> nn.S
             layers += [nn.MaxPool2d(2)]
     layers += [nn.Flatten(), nn.Linear(FILTERS[-1] * num_pixels, HIDDEN), nn.ReLU()]
     network = nn.Sequential(*layers, nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, 10)).double()
-    values = [view[0].detach() for view in matrix.views.values()]
-    for parameter, value in zip(network.parameters(), values, strict=True):
-        parameter.data.copy_(value.permute(0, 3, 1, 2) if value.ndim == 4 else value)
+    for parameter, value in zip(network.parameters(), model.parameters(), strict=True):
+        parameter.data.copy_(value.data)
     return network
 
 
@@ -47,45 +38,39 @@ def test_parameters_for_imagenet():
     model = build_model(Named(name="vgg_11"), (3, 224, 224), 1000)
 
     assert num_parameters(model) == convolutions + dense == 132_863_336
-    assert not model.normalised
-
-
-def test_multiplications_for_imagenet():
-    """7.6 thousand million, the number commonly given for this network."""
-    assert build_model(Named(name="vgg_11"), (3, 224, 224), 1000).multiplications == pytest.approx(7.61e9, rel=0.01)
+    assert not list(model.buffers())
 
 
 @pytest.mark.parametrize(
     ("sides", "num_poolings", "num_pixels"),
     [((32, 32), 5, 1), ((64, 32), 5, 2), ((14, 14), 3, 1), ((7, 9), 2, 2), ((1, 5), 0, 5)],
 )
-def test_logits_and_gradients_equal_those_of_ordinary_modules(sides, num_poolings, num_pixels):
+def test_logits_and_gradients_equal_those_of_ordinary_modules(sides, num_poolings, num_pixels, started):
     """Sides of 14 are pooled to 7, 3 and 1 and then left alone."""
-    model, matrix = narrow((3, *sides))
-    network = obvious(matrix, num_poolings, num_pixels)
+    model = started(Vgg11((3, *sides), 10, FILTERS, HIDDEN), noise=0.1)
+    network = obvious(model, num_poolings, num_pixels)
     inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((4, 3, *sides)))
     labels = torch.arange(4)
 
-    logits = model.logits(matrix.views, inputs[None])
-    matrix.differentiate(F.cross_entropy(logits[0], labels)[None])
-    expected = network(inputs)
+    logits, expected = model(inputs), network(inputs)
+    F.cross_entropy(logits, labels).backward()
     F.cross_entropy(expected, labels).backward()
 
-    assert logits.shape == (1, 4, 10)
-    torch.testing.assert_close(logits[0].detach(), expected.detach(), rtol=1e-10, atol=1e-10)
-    for view, parameter in zip(matrix.views.values(), network.parameters(), strict=True):
-        gradient = view.grad[0].permute(0, 3, 1, 2) if view.grad.ndim == 5 else view.grad[0]
-        torch.testing.assert_close(gradient, parameter.grad, rtol=1e-9, atol=1e-12)
+    assert logits.shape == (4, 10)
+    torch.testing.assert_close(logits.detach(), expected.detach(), rtol=1e-10, atol=1e-10)
+    for ours, theirs in zip(model.parameters(), network.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-9, atol=1e-12)
 
 
-def test_the_loss_falls(losses_of):
+def test_the_loss_falls(started, losses_of):
     """From weights twice as large: where kernels meet mostly padding, Glorot's leave little of a signal."""
-    model = Vgg11((1, 16, 16), 4, (8, 8, 16, 16, 16, 16, 16, 16), 32)
-    values = torch.from_numpy(2 * initial_parameters(model, np.random.default_rng(0))[None])
-    matrix = ParameterMatrix(values, model.shapes)
-    inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((1, 8, 1, 16, 16), np.float32))
+    network = Vgg11((1, 16, 16), 4, (8, 8, 16, 16, 16, 16, 16, 16), 32)
+    started(network, noise=0.0, dtype=torch.float32)
+    for parameter in network.parameters():
+        parameter.data *= 2
+    inputs = torch.from_numpy(np.random.default_rng(1).standard_normal((8, 1, 16, 16), np.float32))
     labels = torch.arange(8) % 4
 
-    losses = losses_of(matrix, lambda: F.cross_entropy(model.logits(matrix.views, inputs)[0], labels), 0.02, 60)
+    losses = losses_of(network, lambda: F.cross_entropy(network(inputs), labels), 0.02, 60)
 
     assert losses[-1] < 0.5 * losses[0]

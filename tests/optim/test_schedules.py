@@ -1,22 +1,27 @@
-"""Learning rates against the formula eta_0 (1 - (1 - alpha) min(t/T, 1))."""
+"""Schedules against the formula x_0 (1 - (1 - alpha) min(t/T, 1)), for many updates and trials at once."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-import torch
 
+from batchlab.core.clock import Clock, Clocks, Horizon
 from batchlab.optim.schedules import constant, linear_decay
 
+HORIZON = Horizon(max_steps=100, batch_size=8)
+VALUES = {
+    "learning_rate": np.array([0.5, 2.0]),
+    "end_learning_rate_factor": np.array([0.1, 0.25]),
+    "learning_rate_decay_steps": np.array([10.0, 4.0]),
+}
 
-def column(*values):
-    return torch.tensor(values, dtype=torch.float64)[:, None]
+
+def at(*steps):
+    return Clocks(np.array(steps), 8 * np.array(steps))
 
 
-@pytest.mark.parametrize("step", [0, 1, 10**6])
-def test_constant_is_the_initial_rate_at_every_step(step):
-    rates = constant({"learning_rate": column(0.1, 3.0)}, step)
-
-    assert rates.tolist() == [[0.1], [3.0]]
+def test_constant_leaves_everything_as_it_is():
+    assert constant()(VALUES, at(0, 1, 10**6), HORIZON) == {}
 
 
 @pytest.mark.parametrize(
@@ -33,23 +38,40 @@ def test_constant_is_the_initial_rate_at_every_step(step):
     ],
 )
 def test_linear_decay_falls_to_its_end_and_stays_there(step, expected):
-    metaparameters = {
-        "learning_rate": column(0.5, 2.0),
-        "end_learning_rate_factor": column(0.1, 0.25),
-        "learning_rate_decay_steps": column(10, 4),
-    }
+    rates = linear_decay()(VALUES, at(step), HORIZON)["learning_rate"]
 
-    rates = linear_decay(metaparameters, step)
-
-    assert rates.shape == (2, 1)
-    torch.testing.assert_close(rates, column(*expected), rtol=1e-14, atol=0)
+    assert rates.shape == (1, 2)
+    np.testing.assert_allclose(rates[0], expected, rtol=1e-14)
 
 
 def test_linear_decay_to_nothing_ends_at_exactly_zero():
-    metaparameters = {
-        "learning_rate": column(0.7),
-        "end_learning_rate_factor": column(0.0),
-        "learning_rate_decay_steps": column(3),
+    values = {**VALUES, "end_learning_rate_factor": np.zeros(2)}
+
+    assert linear_decay()(values, at(10, 11), HORIZON)["learning_rate"].tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_many_updates_at_once_are_the_same_as_one_by_one():
+    clocks = Clocks.of(Clock(3, 24), 5, 8)
+
+    together = linear_decay()(VALUES, clocks, HORIZON)["learning_rate"]
+    one_by_one = [linear_decay()(VALUES, at(step), HORIZON)["learning_rate"][0] for step in range(3, 8)]
+
+    assert clocks.examples.tolist() == [24, 32, 40, 48, 56]
+    assert np.array_equal(together, one_by_one)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_precision_is_that_of_the_metaparameters(dtype):
+    values = {name: value.astype(dtype) for name, value in VALUES.items()}
+
+    assert linear_decay()(values, at(1), HORIZON)["learning_rate"].dtype == dtype
+
+
+def test_any_metaparameter_can_decay():
+    values = {
+        "momentum": np.array([0.9]),
+        "end_momentum_factor": np.array([0.5]),
+        "momentum_decay_steps": np.array([2.0]),
     }
 
-    assert [linear_decay(metaparameters, step).item() for step in (3, 4)] == [0.0, 0.0]
+    assert linear_decay(of="momentum")(values, at(1, 2), HORIZON)["momentum"].tolist() == [[0.675], [0.45]]

@@ -26,7 +26,8 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
     [
         ({"workload.dataset": "digit"}, 'Unknown dataset "digit". Did you mean "digits"?'),
         ({"workload.model": "fc_many"}, 'Unknown model "fc_many"'),
-        ({"workload.optimizer": "adam"}, 'Unknown optimizer "adam". Known: momentum, nesterov_momentum, sgd.'),
+        ({"workload.optimizer": "adan"}, 'Unknown optimizer "adan". Did you mean "adam"? Known: adam, adamw, momentum'),
+        ({"workload.optimizer": "adam"}, 'Unknown metaparameter of digits/fc_128/adam "momentum". Known: beta_1'),
         ({"workload.schedule": "cosine"}, 'Unknown schedule "cosine"'),
         (
             {"search_space.momentun": {"values": [0.9]}},

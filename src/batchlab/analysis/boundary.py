@@ -39,7 +39,7 @@ def _is_at_edge(dimension: Range | Values, value: float, tried: Sequence[float])
     if isinstance(dimension, Values) or dimension.min == dimension.max:
         return False
     margin = max(MARGIN, 1 / (len(tried) + 1))
-    from_min = abs(dimension.unit(value) - dimension.unit(dimension.min))
+    from_min = abs(dimension.share(value) - dimension.share(dimension.ends[0]))
     is_low = from_min < margin or value <= min(tried, default=value)
     is_high = 1 - from_min < margin or value >= max(tried, default=value)
     return is_high or (is_low and dimension.min != 0)

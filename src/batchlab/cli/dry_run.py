@@ -12,6 +12,7 @@ from batchlab.cli.options import print_json, print_table
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
+    from batchlab.engine.base import Trainer
     from batchlab.run.estimate import StudyEstimate
 
 CONFIRMED = "Trials + runs that confirm the best points with fresh seeds."
@@ -28,11 +29,13 @@ _HEADER = [
 ]
 
 
-def print_dry_run(sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False) -> None:
+def print_dry_run(
+    sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False, trainer: Trainer | None = None
+) -> None:
     """Print each study with its cost, expected and at most; say on stderr how far the measurements are."""
     from batchlab.run.estimate import estimate_sweep
 
-    studies = estimate_sweep(sweep, data, lambda sentence: print(sentence, file=sys.stderr, flush=True))
+    studies = estimate_sweep(sweep, data, lambda sentence: print(sentence, file=sys.stderr, flush=True), trainer)
     num_workers = workers or os.cpu_count() or 1
     if as_json:
         facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}

@@ -14,10 +14,14 @@ from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
+    from batchlab.own.torch_sweep import TorchSweep
 
 
 def run(
-    spec: Annotated[str, typer.Argument(help="A spec file, or a name that `batchlab workloads` lists.")],
+    spec: Annotated[
+        str,
+        typer.Argument(help="A spec file, a name that `batchlab workloads` lists, or a file of Python of your own."),
+    ],
     lab: LabOption = DEFAULT_LAB,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
@@ -31,6 +35,9 @@ def run(
         typer.Option("--only", help="Train these points only, as 64..95, and leave the rest to another machine."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print studies, points and cost; store nothing.")] = False,
+    changed_code: Annotated[
+        bool, typer.Option("--changed-code", help="Go on with a file of Python that was changed since.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train the studies of a spec. Run it again to go on after a stop.
@@ -38,26 +45,47 @@ def run(
     Every batch size is tuned by itself: the same number of trials that do not diverge, each at its own point of
     the search space. At the end the curve is printed, as `batchlab curve` does.
     """
-    from batchlab.spec.load import load_sweep
-
-    sweep = load_sweep(spec, settings or [])
+    sweep, own = _load(spec, settings or [])
     if dry_run:
         from batchlab.cli.dry_run import print_dry_run
 
-        print_dry_run(sweep, data, workers, as_json)
+        print_dry_run(sweep, data, workers, as_json, None if own is None else own.make_trainer())
         return
     from batchlab.cli.curve import print_curve
     from batchlab.run.displays import make_display
     from batchlab.run.runner import run_sweep
 
     wanted = None if only is None else parse_only(only, sweep)
-    run_sweep(sweep, lab, data_dir=data, num_workers=workers, display=make_display(), only=wanted)
+    run_sweep(
+        own or sweep,
+        lab,
+        data_dir=data,
+        num_workers=workers,
+        display=make_display(),
+        only=wanted,
+        changed_code=changed_code,
+    )
     if wanted is not None:
         _say_what_only_did(only, sweep, lab)
         return
     print_curve(lab, sweep.workload.name, sweep.name, as_json=as_json)
     if not as_json:
         _print_saving(sweep, lab)
+
+
+def _load(spec: str, settings: list[str]) -> tuple[Sweep, TorchSweep | None]:
+    """Return the sweep that is meant, and who brings it where that is a file of Python."""
+    if not spec.endswith(".py"):
+        from batchlab.spec.load import load_sweep
+
+        return load_sweep(spec, settings), None
+    from batchlab.own.python_file import load_own_sweep
+
+    if Path(spec).is_file():
+        warn(f"{shown(spec)} is executed, here and by every worker: a file of Python is code")
+    own = load_own_sweep(Path(spec))
+    own.change(settings)
+    return own.spec, own
 
 
 def parse_only(text: str, sweep: Sweep) -> range:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
 from batchlab.core.limits import MOST_POINTS
+from batchlab.core.units import Unit, from_native, to_native
 from batchlab.core.value import Items, Value
 
 
@@ -33,6 +34,12 @@ class Range(Value):
     points: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """How many values the grid sampler takes from this range."""
 
+    unit: Unit | None = None
+    """What the ends are written in, so that one range serves all batch sizes; None is the metaparameter itself."""
+
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    """Where the unit is read: set in a study, not in a spec."""
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.min > self.max:
@@ -43,6 +50,8 @@ class Range(Value):
             raise ValueError(f"max = {self.max:g} cannot be on a reverse_log scale; use a max below 1")
         if not math.isfinite(self._span):
             raise ValueError(f"from min = {self.min:g} to max = {self.max:g} is further than numbers reach")
+        if self.unit is not None and (self.min <= 0 or self.type == "integer"):
+            raise ValueError(f'a range in unit = "{self.unit}" needs a min above 0 and no type')
         if self.type == "integer":
             if self.scale == "reverse_log":
                 raise ValueError("an integer range cannot be on a reverse_log scale")
@@ -57,8 +66,23 @@ class Range(Value):
             return self.max / self.min
         return (1 - self.min) / (1 - self.max) if self.scale == "reverse_log" else self.max - self.min
 
-    def at(self, unit: float) -> float:
-        """Return the value at `unit` in [0, 1]; never outside [min, max]."""
+    def read_at(self, batch_size: int) -> Range:
+        """Return the range as a study of this batch size has it."""
+        return self if self.unit is None else self.model_copy(update={"batch_size": batch_size})
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The metaparameter at both ends."""
+        return self._native(self.min), self._native(self.max)
+
+    def _native(self, value: float) -> float:
+        return value if self.unit is None or self.batch_size is None else to_native(value, self.unit, self.batch_size)
+
+    def at(self, share: float) -> float:
+        """Return the metaparameter at a share, 0 to 1, of the range; never outside of it."""
+        return self._native(self._at(share))
+
+    def _at(self, unit: float) -> float:
         low, high = (self.min - 0.5, self.max + 0.5) if self.type == "integer" else (self.min, self.max)
         if self.scale == "log":
             low = self.min if self.type == "double" else max(low, 0.5)
@@ -71,10 +95,12 @@ class Range(Value):
             value = math.floor(value + 0.5)
         return min(max(value, self.min), self.max)
 
-    def unit(self, value: float) -> float:
-        """Return where `value` lies in scaled units: 0 at one end of the range, 1 at the other."""
+    def share(self, value: float) -> float:
+        """Return where a metaparameter lies in scaled units: 0 at one end of the range, 1 at the other."""
         if self.min == self.max:
             return 0.5
+        if self.unit is not None and self.batch_size is not None:
+            value = max(from_native(value, self.unit, self.batch_size), math.ulp(0.0))
         if self.scale == "log":
             return math.log(value / self.min) / math.log(self.max / self.min)
         if self.scale == "reverse_log":
@@ -133,6 +159,11 @@ class SearchSpace(RootModel[dict[str, Dimension]]):
 
     def __getitem__(self, name: str) -> Range | Values:
         return self.root[name]
+
+    def read_at(self, batch_size: int) -> SearchSpace:
+        """Return the space as a study of this batch size has it."""
+        read = {name: each.read_at(batch_size) if isinstance(each, Range) else each for name, each in self.root.items()}
+        return SearchSpace(read)
 
     def point(self, units: Iterable[float]) -> dict[str, float]:
         """Return the metaparameters at a point of the unit cube."""

@@ -85,5 +85,6 @@ class Study(Value):
         return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()[:16]
 
     def metaparameters(self, point: dict[str, float]) -> dict[str, float]:
-        """Return the fixed metaparameters of the workload together with those of a point."""
-        return {**self.workload.fixed_metaparameters, **point}
+        """Return the fixed metaparameters of the workload together with those of a point; words are options."""
+        fixed = self.workload.fixed_metaparameters.items()
+        return {**{name: value for name, value in fixed if not isinstance(value, str | bool)}, **point}

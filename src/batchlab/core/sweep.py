@@ -163,6 +163,9 @@ class Sweep(Value):
     def _check(self) -> Self:
         for batch_size, changes in (self.at or {}).items():
             self._check_changes(batch_size, changes)
+        for name, each in self.search_space.root.items():
+            if getattr(each, "batch_size", None) is not None:
+                raise ValueError(f"`search_space.{shown(name)}.batch_size` is that of each study; leave it out")
         twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
         if twice:
             raise ValueError(f"`{shown(min(twice))}` is both fixed in the workload and in the search space; drop one")
@@ -199,7 +202,7 @@ class Sweep(Value):
             sampler=plan.sampler,
             sampler_version=plan.sampler_version,
             evaluation=changes.evaluate or plan.evaluate,
-            search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}),
+            search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}).read_at(batch_size),
             engine={name: value for name, value in self.engine.plain().items() if name != "keep_states"},
             confirm=plan.confirm,
             confirm_within=plan.race_factor,

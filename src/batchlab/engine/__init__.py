@@ -1,1 +1,27 @@
-"""Training: the loop, the programs that train packs of trials, the trainer seam."""
+"""The engine: trains K trials of one network at once.
+
+One trial is one row. All trials of a pack have the same network, batch size and step; each has its own numbers::
+
+                       parameters of one trial (P)
+                 conv.weight  conv.bias  dense.weight  dense.bias
+    trial  3  [  . . . . . .  . .        . . . . . .   . .       ]   values     [K, P]   what the trials know
+    trial  7  [  . . . . . .  . .        . . . . . .   . .       ]
+    trial 12  [  . . . . . .  . .        . . . . . .   . .       ]
+                                                                     gradients  [K, P]   filled by each step
+                                                                     state      [K, ...] the optimizer's, by name
+                                                                     buffers    [K, ...] the network's, by name
+
+Who owns which memory:
+
+- `parameters.ParameterMatrix` owns values and gradients. Rows begin at multiples of 64 bytes, so that a trial's bits do
+  not depend on its row. An `optim.layout.Layout` names the segments of a row; kernels lie channels-last.
+- The network owns none: with one trial, the parameters of the module and their `.grad` are views of the row, so that
+  hooks, second derivatives and other people's modules work as everywhere in PyTorch (`forward.Single`). With several,
+  leaves [K, ...] are views of the matrix, for a hand-written form (`forward.Packed`) or for `torch.func`
+  (`forward.Vectorised`). Hand-written layers write the gradient of a weight straight into the matrix.
+- The optimizer changes the values in place and owns its state; the `program.TorchProgram` owns everything else, and
+  copies all of it out in `state()`.
+- Examples are tensors that all programs of a process share (`problem.Problem`); a batch is an index gather.
+
+A step, in `program`: gather the batch, differentiate its microbatches, update. `loop` trains to each evaluated step.
+"""

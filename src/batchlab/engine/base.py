@@ -34,8 +34,10 @@ class Point:
 class Program(Protocol):
     """Trials that train in lockstep. Divergent ones leave; the others go on as if nothing had happened."""
 
-    step: int
-    """Updates done so far."""
+    @property
+    def step(self) -> int:
+        """Updates done so far."""
+        ...
 
     trial_ids: np.ndarray  # [num_live] int64
     """The trials still in training, in ascending order."""
@@ -74,6 +76,11 @@ class Trainer(Protocol):
 
     - `check(study)` raises SpecError where the study cannot be trained; called before anything is.
     - `pack_size(study)` returns how many trials train together: a number, or `UpTo(most)` to have it measured.
+
+    and two values:
+
+    - `stays_here`: true where it cannot be sent to worker processes; it then trains in a thread of this one.
+    - `label`: what a lab remembers of who trained a study; the name of the class where there is none.
     """
 
     def metrics(self, study: Study) -> tuple[str, ...]:

@@ -12,10 +12,8 @@ from torch import Tensor
 from batchlab.core.study import Study
 from batchlab.data.base import DatasetFacts
 from batchlab.engine.memory import machine_bytes, spell_bytes
-from batchlab.engine.parameters import ParameterMatrix
 from batchlab.errors import SpecError, shown
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Model, num_parameters
+from batchlab.models.base import Network, num_parameters
 from batchlab.models.registry import build_model
 
 NUMBERS = 3
@@ -28,7 +26,8 @@ def check_buildable(study: Study, facts: DatasetFacts, device: torch.device) -> 
     """Raise SpecError where the study's network cannot be built for such examples, or fits into no memory."""
     assert facts.num_classes is not None
     name, memory = study.workload.model.name, device_bytes(device)
-    model = build_model(study.workload.model, facts.input_shape, facts.num_classes)
+    with META:
+        model = build_model(study.workload.model, facts.input_shape, facts.num_classes)
     size, trials = num_parameters(model), _trials_at_once(study)
     if 4 * NUMBERS * size * trials > memory:
         packed = f", in packs of {trials:,}," if trials > 1 else ""
@@ -51,7 +50,7 @@ def _trials_at_once(study: Study) -> int:
     return 1 if size == "auto" else min(int(size), study.attempts)
 
 
-def _check_examples(study: Study, model: Model, facts: DatasetFacts, memory: float) -> None:
+def _check_examples(study: Study, model: Network, facts: DatasetFacts, memory: float) -> None:
     """Check that as many examples can be computed at once as must be: a ghost, or the microbatch of the spec."""
     name, piece = study.workload.model.name, study.engine.get("microbatch_size")
     try:
@@ -69,13 +68,10 @@ def _check_examples(study: Study, model: Model, facts: DatasetFacts, memory: flo
         )
 
 
-def _bytes_kept(model: Model, facts: DatasetFacts) -> int:
+def _bytes_kept(model: Network, facts: DatasetFacts) -> int:
     """Return what the forward pass of one ghost keeps for its backward pass."""
     dtype = torch.int64 if facts.task == "language_model" else torch.float32
-    inputs = torch.empty((1, model.ghost_size, *facts.input_shape), dtype=dtype, device=META)
-    parameters = ParameterMatrix(torch.empty(1, num_parameters(model), device=META), model.shapes)
-    averages = RunningAverages(model.normalised, META)
-    averages.start()
+    inputs = torch.empty((model.ghost_size, *facts.input_shape), dtype=dtype, device=META)
     kept: dict[int, Tensor] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -83,8 +79,8 @@ def _bytes_kept(model: Model, facts: DatasetFacts) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        logits = model.logits(parameters.views, inputs, None, averages)
-    owned = {view.untyped_storage()._cdata for view in parameters.views.values()}
+        logits = model(inputs)
+    owned = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     return logits.nbytes + sum(
         tensor.untyped_storage().nbytes() for storage, tensor in kept.items() if storage not in owned
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from batchlab.core.goal import Goal
 from batchlab.core.limits import MOST_EVALUATIONS
@@ -12,15 +12,36 @@ from batchlab.core.study import Study
 from batchlab.data.base import DatasetFacts
 from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.models import registry as models
-from batchlab.optim.registry import BOUNDS, optimizer_entry, schedule_entry
+from batchlab.optim.metaparameter import SHARE, Metaparameter
+from batchlab.optim.registry import given_metaparameters, workload_metaparameters
+
+LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
+"""Of the loss, where each example has one class; may be left out."""
+
+
+def check_training(study: Study, measured: Sequence[str], num_examples: int) -> None:
+    """Check a study of a network that is not ours: its metaparameters, sizes and goal."""
+    known = workload_metaparameters(study.workload)
+    _check_names(study, list(known))
+    check_given(study, known.values())
+    check_values(study, known)
+    check_grid(study)
+    check_goal(study.goal, measured)
+    if study.batch_size > num_examples:
+        raise SpecError(
+            f"batch size {study.batch_size} is larger than the training set ({num_examples} examples);"
+            " that is the largest possible batch."
+        )
 
 
 def check_network(study: Study, facts: DatasetFacts) -> None:
     """Check a study of a network: its model, metaparameters and sizes against the facts of the dataset."""
     models.check_model(study.workload.model)
     _check_fit(study, facts)
-    _check_names(study, facts)
-    check_values(study)
+    known = workload_metaparameters(study.workload)
+    _check_names(study, [*known, *([LABEL_SMOOTHING.name] if facts.task == "classification" else [])])
+    check_given(study, known.values())
+    check_values(study, {**known, LABEL_SMOOTHING.name: LABEL_SMOOTHING})
     _check_batch_size(study, facts)
     check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
@@ -47,19 +68,27 @@ def check_grid(study: Study) -> None:
         )
 
 
-def check_values(study: Study) -> None:
+def check_values(study: Study, known: Mapping[str, Metaparameter]) -> None:
     """Check every value that a metaparameter may take against those that it admits."""
-    for name, value in study.workload.fixed_metaparameters.items():
-        _check_value(name, value)
+    for name, value in given_metaparameters(study.workload).items():
+        _check_value(known[name], value)
     for name in study.search_space.names:
         dimension = study.search_space[name]
-        for value in (dimension.min, dimension.max) if isinstance(dimension, Range) else dimension.values:
-            _check_value(name, value)
+        for value in dimension.ends if isinstance(dimension, Range) else dimension.values:
+            _check_value(known[name], value)
 
 
-def _check_value(name: str, value: float) -> None:
-    if not is_number(value) or not BOUNDS[name].admits(value):
-        raise SpecError(f"{name} = {shown(spelled(value))} must be {BOUNDS[name]}.")
+def _check_value(metaparameter: Metaparameter, value: float) -> None:
+    if not is_number(value) or not metaparameter.bounds.admits(value):
+        raise SpecError(f"{metaparameter.name} = {shown(spelled(value))} must be {metaparameter.bounds}.")
+
+
+def check_given(study: Study, needed: Iterable[Metaparameter]) -> None:
+    """Check that every metaparameter without a default has a value."""
+    workload, given = study.workload, {*study.workload.fixed_metaparameters, *study.search_space.names}
+    for each in needed:
+        if each.name not in given and each.default is None:
+            raise SpecError(f"metaparameter `{each.name}` of {workload.name} has no value: add it to [search_space].")
 
 
 def is_number(value: object) -> bool:
@@ -87,20 +116,11 @@ def _check_fit(study: Study, facts: DatasetFacts) -> None:
         )
 
 
-def _check_names(study: Study, facts: DatasetFacts) -> None:
-    """Check that every metaparameter that is needed has a value, and no other has."""
-    workload, given = study.workload, [*study.workload.fixed_metaparameters, *study.search_space.names]
-    needed = [
-        *optimizer_entry(workload.optimizer.name).metaparameters,
-        *schedule_entry(workload.schedule.name).metaparameters,
-    ]
-    possible = [*needed, *(["label_smoothing"] if facts.task == "classification" else [])]
-    for name in given:
+def _check_names(study: Study, possible: Sequence[str]) -> None:
+    """Check that no other metaparameters have values than possible ones."""
+    for name in (*given_metaparameters(study.workload), *study.search_space.names):
         if name not in possible:
-            raise SpecError(unknown_name(f"metaparameter of {workload.name}", name, possible))
-    for name in needed:
-        if name not in given:
-            raise SpecError(f"metaparameter `{name}` of {workload.name} has no value: add it to [search_space].")
+            raise SpecError(unknown_name(f"metaparameter of {study.workload.name}", name, possible))
 
 
 def _check_batch_size(study: Study, facts: DatasetFacts) -> None:

@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from batchlab.core.tokens import PADDING
-from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.forward import Forward
 from batchlab.engine.problem import Problem, Split
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters
 
 CHUNK_EXAMPLES = 250
 """Examples in one forward pass, at the most: enough to keep the matrix products busy, few enough to stay in cache."""
@@ -25,25 +23,24 @@ CHUNK_PIXELS = 1 << 22
 
 
 @torch.no_grad()
-def evaluate(
-    problem: Problem, parameters: Parameters, split: Split, averages: RunningAverages | None = None
-) -> dict[str, np.ndarray]:
+def evaluate(problem: Problem, forward: Forward, split: Split) -> dict[str, np.ndarray]:
     """Return the task's metrics on a split: name -> [K] float64."""
-    num_trials = next(iter(parameters.values())).shape[0]
-    scores = OBJECTIVES[problem.task].scores(num_trials)
+    forward.train(False)
+    num_trials = len(forward.parameters.values)
+    scores = problem.objective.scores(num_trials)
     chunk = _chunk_examples(problem, split)
     for inputs, labels in split.chunks(chunk):
-        if problem.task == "language_model":
+        if problem.objective.is_per_token:
             inputs, labels = _without_padding(inputs), _without_padding(labels)
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)
         viewed = problem.view(inputs)
-        logits = problem.model.logits(parameters, viewed.expand(num_trials, *viewed.shape), None, averages)
+        logits = forward.logits(viewed.expand(num_trials, *viewed.shape))
         scores.add(logits.float(), labels)
     return scores.metrics()
 
 
 def _chunk_examples(problem: Problem, split: Split) -> int:
-    if problem.task == "language_model":
+    if problem.objective.is_per_token:
         most = CHUNK_LOGITS // (problem.num_classes * split.inputs.shape[1])
     else:
         most = CHUNK_PIXELS // math.prod(split.inputs.shape[1:])

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from batchlab.engine.objectives import OBJECTIVES
-from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.forward import Forward
 from batchlab.engine.problem import Problem
 from batchlab.errors import BatchlabError
-from batchlab.models.averages import RunningAverages
+from batchlab.models.base import Network
 
 MicrobatchSize = int | Literal["auto"]
 
@@ -34,14 +33,14 @@ CPU_EXAMPLES = 32
 """The fewest examples in a piece on a processor: fewer do not repay going through all weights once more."""
 
 
-def largest_microbatch(problem: Problem, parameters: ParameterMatrix, batch_size: int) -> int:
+def largest_microbatch(problem: Problem, forward: Forward, batch_size: int) -> int:
     """Return `batch_size` where it fits, else the largest power of two of ghosts that does, and no less than one."""
-    most = int(piece_bytes(problem.device) / bytes_per_example(problem, parameters))
+    most = int(piece_bytes(problem.device) / bytes_per_example(problem, forward))
     if problem.device.type == "cpu":
         most = max(most, CPU_EXAMPLES)
     if batch_size <= most:
         return batch_size
-    ghost_size = problem.model.ghost_size
+    ghost_size = ghost_size_of(forward.network)
     return min(batch_size, ghost_size << max(0, (most // ghost_size).bit_length() - 1))
 
 
@@ -56,15 +55,13 @@ def halved(microbatch_size: int, ghost_size: int) -> int:
     return half
 
 
-def bytes_per_example(problem: Problem, parameters: ParameterMatrix) -> float:
+def bytes_per_example(problem: Problem, forward: Forward) -> float:
     """Return what one example of every trial keeps in memory between the passes, twice: values and gradients."""
-    num_trials, size = len(parameters.values), min(SAMPLE, len(problem.train.labels))
+    num_trials, size = len(forward.parameters.values), min(SAMPLE, len(problem.train.labels))
     batch = torch.arange(size, device=problem.device).expand(num_trials, size)
     inputs = problem.view(problem.gather(problem.train.inputs, batch))
     labels = problem.gather(problem.train.labels, batch)
-    averages = RunningAverages(problem.model.normalised, problem.device)
-    averages.start()
-    known = {view.untyped_storage().data_ptr() for view in parameters.views.values()}
+    known = {view.untyped_storage().data_ptr() for view in forward.parameters.views.values()}
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -73,9 +70,10 @@ def bytes_per_example(problem: Problem, parameters: ParameterMatrix) -> float:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        logits = problem.model.logits(parameters.views, inputs, None, averages)
-        sums = OBJECTIVES[problem.task].loss_sums(logits.float(), labels)
+    with forward.untouched(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        forward.begin_step()
+        logits = forward.logits(inputs)
+        sums = problem.objective.loss_sums(logits.float(), labels)
         del sums
     return max(1.0, 2 * sum(kept.values()) / size)
 
@@ -85,3 +83,8 @@ def piece_bytes(device: torch.device) -> float:
     if device.type == "cuda":
         return GPU_SHARE * torch.cuda.get_device_properties(device).total_memory
     return CPU_BYTES
+
+
+def ghost_size_of(network: nn.Module) -> int:
+    """Return how many consecutive examples of a batch a network computes together; 1 where it does not say."""
+    return network.ghost_size if isinstance(network, Network) else 1

@@ -1,57 +1,122 @@
-"""The parameters and gradients of K trials, as two [K, P] matrices that modules see through named views."""
+"""The parameters and gradients of K trials, as two [K, P] matrices that networks see through named views."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from batchlab.models.base import ParameterShape
+from batchlab.models.packed import in_place
+from batchlab.optim.layout import Layout
 
 ROW = 16
 """Numbers in 64 bytes."""
 
 
 class ParameterMatrix:
-    """One trial in each row. `views` are leaves of autograd that share the memory of `values`."""
+    """One trial in each row. `views` are leaves of autograd that share the memory of `values`.
 
-    def __init__(self, values: Tensor, shapes: Mapping[str, ParameterShape]) -> None:
+    Where layers write the gradients of their weights in place (`is_written`), `view.grad` is where they write to.
+    Parameters that the network has `frozen` have no gradient.
+    """
+
+    def __init__(
+        self, values: Tensor, layout: Layout, *, is_written: bool = False, frozen: Collection[str] = ()
+    ) -> None:
+        self.layout = layout
         self.values = aligned(values)  # [K, P]
         self.gradients = aligned(torch.zeros_like(values))  # [K, P]
-        self.views = _named_views(self.values, shapes)
-        self._slots = list(_named_views(self.gradients, shapes).values())
-        for view in self.views.values():
-            view.requires_grad_()
-        self.is_adding = True
-        self.start(num_pieces=1)
+        self.views = {name: view.detach() for name, view in layout.segments(self.values).items()}
+        self._slots = {name: slot.detach() for name, slot in layout.segments(self.gradients).items()}
+        for name, view in self.views.items():
+            view.requires_grad_(name not in frozen)
+        self._frozen = frozen
+        self._is_written, self._is_adding = is_written, True
+        self._adopted: dict[str, nn.Parameter] = {}
+        self._taken: set[str] = set()
+        self.start(num_microbatches=1)
 
-    def start(self, num_pieces: int) -> None:
-        """Make ready for a gradient in one or more pieces; of a single one, layers may write their part in place."""
-        was_adding, self.is_adding = self.is_adding, num_pieces > 1
-        if self.is_adding:
-            self.gradients.zero_()
-        if self.is_adding == was_adding:
+    @classmethod
+    def of(cls, networks: Sequence[nn.Module], *, is_written: bool = False) -> Self:
+        """Return the matrix with the parameters of a network in each row."""
+        layout = Layout.of(dict(networks[0].named_parameters()))
+        rows = torch.empty(len(networks), layout.size, device=next(networks[0].parameters()).device)
+        for row, network in zip(rows, networks, strict=True):
+            views = layout.segments(row.unsqueeze(0))
+            for name, parameter in network.named_parameters():
+                views[name].squeeze(0).copy_(parameter.detach())
+        frozen = [name for name, parameter in networks[0].named_parameters() if not parameter.requires_grad]
+        return cls(rows, layout, is_written=is_written, frozen=frozen)
+
+    def keep(self, rows: Tensor) -> ParameterMatrix:
+        """Return the matrix of some rows alone."""
+        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written, frozen=self._frozen)
+
+    def adopt(self, network: nn.Module) -> None:
+        """Let the parameters of a network, and their gradients, be views of the one row of the matrices."""
+        self._adopted = dict(network.named_parameters())
+        for name, parameter in self._adopted.items():
+            parameter.data = self.views[name].detach()[0]
+            parameter.grad = self._slots[name][0]
+            if parameter.requires_grad:
+                parameter.register_post_accumulate_grad_hook(partial(self._take, name))
+
+    def _take(self, name: str, parameter: Tensor) -> None:
+        """Move a gradient into the row as soon as there is one, while it is in the processor's cache."""
+        slot, gradient = self._slots[name][0], parameter.grad
+        assert gradient is not None
+        if name in self._taken:
+            slot.add_(gradient)
+        else:
+            slot.copy_(gradient)
+            self._taken.add(name)
+        parameter.grad = None
+
+    def start(self, num_microbatches: int) -> None:
+        """Make ready for a gradient in one or more parts; of a single one, layers may write theirs in place."""
+        self._taken.clear()
+        if self._adopted:
             return
-        for view, slot in zip(self.views.values(), self._slots, strict=True):
-            view.grad = None if self.is_adding else slot
+        was_adding, self._is_adding = self._is_adding, num_microbatches > 1 or not self._is_written
+        if self._is_adding:
+            self.gradients.zero_()
+        if self._is_adding != was_adding:
+            for name, view in self.views.items():
+                view.grad = None if self._is_adding or not view.requires_grad else self._slots[name]
 
     def differentiate(self, losses: Tensor) -> None:
-        """Fill `gradients` with each trial's gradient of its own loss; `losses` is [K]. Pieces are added up.
+        """Add each trial's gradient of its own loss to `gradients`; `losses` is [K].
 
         The trials share no parameters, so the gradient of the sum holds every trial's gradient, exactly.
         A layer that has written its own gradient returns none here.
         """
-        leaves = list(self.views.values())
-        gradients = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
-        for slot, gradient in zip(self._slots, gradients, strict=True):
+        if self._adopted:
+            self._differentiate_adopted(losses)
+            return
+        trained = {name: view for name, view in self.views.items() if view.requires_grad}
+        with in_place():
+            gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
+            slot = self._slots[name]
             if gradient is None:
                 continue
-            if self.is_adding:
+            if self._is_adding:
                 slot.add_(gradient)
             else:
                 slot.copy_(gradient)
+
+    def _differentiate_adopted(self, losses: Tensor) -> None:
+        """Let autograd make gradients of its own, which `_take` moves into the row; in the end they are views of it."""
+        for parameter in self._adopted.values():
+            parameter.grad = None
+        losses.sum().backward()
+        for name, parameter in self._adopted.items():
+            if name not in self._taken:  # no part of this loss
+                self._slots[name].zero_()
+            parameter.grad = self._slots[name][0]
 
 
 def aligned(matrix: Tensor) -> Tensor:
@@ -63,12 +128,3 @@ def aligned(matrix: Tensor) -> Tensor:
     padded = matrix.new_zeros(num_rows, -(-num_columns // ROW) * ROW)
     padded[:, :num_columns] = matrix
     return padded[:, :num_columns]
-
-
-def _named_views(matrix: Tensor, shapes: Mapping[str, ParameterShape]) -> dict[str, Tensor]:
-    views, start = {}, 0
-    for name, shape in shapes.items():
-        stop = start + math.prod(shape.shape)
-        views[name] = matrix[:, start:stop].unflatten(1, shape.shape).detach()
-        start = stop
-    return views

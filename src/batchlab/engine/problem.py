@@ -1,16 +1,19 @@
-"""Problem: a model and the data it is trained and judged on, as tensors on one device."""
+"""Problem: a network and the data it is trained and judged on, as tensors on one device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from batchlab.data.base import ImageView, Task
-from batchlab.models.base import Model
+from batchlab.core.seeds import Stream, generator
+from batchlab.data.base import ImageView
+from batchlab.engine.objectives import Objective
+from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.models.base import Network
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,8 @@ class Split:
 class Problem:
     """What a program trains. Inputs that are kept as bytes are viewed when they are used."""
 
-    model: Model
-    task: Task
+    make_network: Callable[[], nn.Module]
+    objective: Objective
     num_classes: int
     train: Split
     evaluated: Mapping[str, Split]
@@ -42,6 +45,15 @@ class Problem:
     """Where it is computed; examples that are memory-mapped stay in the machine's memory until they are used."""
 
     image_view: ImageView | None = None
+
+    def network(self, seed: int, trial_id: int) -> nn.Module:
+        """Return a trial's network at its start: one of ours by NumPy, any other as PyTorch's generator has it."""
+        with fork_rng(self.device):
+            torch.manual_seed(torch_seed(seed, Stream.INIT, trial_id))
+            network = self.make_network()
+        if isinstance(network, Network):
+            network.start(generator(seed, Stream.INIT, trial_id))
+        return network.to(self.device)
 
     def gather(self, values: Tensor, batch: Tensor) -> Tensor:
         """Return the rows batch [K, B] of values, as [K, B, ...]."""

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from batchlab.core.clock import Clock, Horizon
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.evaluate import evaluate
-from batchlab.engine.microbatch import MicrobatchSize, halved, largest_microbatch
-from batchlab.engine.objectives import OBJECTIVES, count_tokens
+from batchlab.engine.forward import make_forward
+from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch
+from batchlab.engine.noise import Noise
+from batchlab.engine.objectives import count_tokens
 from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.plan import Ahead, Plan
 from batchlab.engine.problem import Problem
 from batchlab.engine.state import check_state
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import initial_parameters
+from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.engine.work import count_multiplications
+from batchlab.models.base import Network
 from batchlab.optim.registry import load_optimizer, load_schedule
 
 CHUNK_FLOPS = 1e10
@@ -28,6 +32,10 @@ CHUNK_FLOPS = 1e10
 
 CHUNK_INDICES = 1 << 16
 """Example numbers drawn at once."""
+
+ROW_BY_ROW = 1 << 17
+"""Parameters of a trial from which on its update is one fused kernel, where the optimizer has one: below, the K calls
+cost more than the memory that they save. The bits of a trial so depend on its network and not on its pack."""
 
 
 class TorchProgram:
@@ -45,154 +53,165 @@ class TorchProgram:
         precision: str = "float32",
         microbatch_size: MicrobatchSize = "auto",
     ) -> None:
-        self.step = 0
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}
-        self._problem, self._model, self._study = problem, problem.model, study
-        self._objective = OBJECTIVES[problem.task]
-        self._device = problem.device
+        self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
+        self._objective = problem.objective
         self._autocast = torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
-        self._optimizer = load_optimizer(study.workload.optimizer.name)
-        self._schedule = load_schedule(study.workload.schedule.name)
-        self._metaparameters = {
-            name: torch.tensor([[point.metaparameters[name]] for point in points], device=self._device)
-            for name in points[0].metaparameters
-        }
-        num_examples = len(problem.train.labels)
-        self._orders = [ExampleOrder(num_examples, study.seed, trial_id) for trial_id in self.trial_ids.tolist()]
-        inits = [generator(study.seed, Stream.INIT, trial_id) for trial_id in self.trial_ids.tolist()]
-        values = torch.from_numpy(np.stack([initial_parameters(self._model, init) for init in inits])).to(self._device)
-        self._parameters = ParameterMatrix(values, self._model.shapes)
-        self._state = self._optimizer.init(values)
-        layers = self._model.normalised
-        self._averages = RunningAverages(layers, self._device) if layers else None
+        num_examples, ids = len(problem.train.labels), self.trial_ids.tolist()
+        horizon = Horizon(study.max_steps, study.batch_size, num_examples)
+        self._plan = Plan(points, load_schedule(study.workload.schedule), horizon, self._device)
+        self._orders = [ExampleOrder(num_examples, study.seed, trial_id) for trial_id in ids]
+        self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids])
+        self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
+        self._state = self._optimizer.init(self._parameters.values)
+        self._multiplications = count_multiplications(problem, self._forward)
         self._microbatch_size = (
-            largest_microbatch(problem, self._parameters, study.batch_size)
+            largest_microbatch(problem, self._forward, study.batch_size)
             if microbatch_size == "auto"
             else min(microbatch_size, study.batch_size)
         )
 
+    @property
+    def step(self) -> int:
+        """Updates done so far."""
+        return self._clock.step
+
+    @property
+    def _parameters(self) -> ParameterMatrix:
+        return self._forward.parameters
+
     def advance(self, target: int) -> None:
         """Train for some updates, not past `target`, and let the trials that diverged leave."""
         num_steps = self._chunk_steps(target)
-        batches = self._draw_batches(num_steps)
+        batches, ahead = self._draw_batches(num_steps), self._plan.ahead(self._clock, num_steps)
         losses = torch.empty(num_steps, len(self.trial_ids), device=self._device)
-        for index in range(num_steps):
-            losses[index] = self._train_step(batches[index])
-            self.step += 1
+        with fork_rng(self._device):
+            for index in range(num_steps):
+                losses[index] = self._differentiate(batches[index])
+                self._update(ahead, index)
+                self._clock = self._clock.after(self._study.batch_size)
         self._drop_diverged(losses, is_evaluated=self.step == target)
-
-    def _train_step(self, batch: Tensor) -> Tensor:
-        """Make one update of every trial from the examples batch [K, B]; return the losses [K] before it."""
-        losses = self._differentiate(batch)
-        learning_rate = self._schedule(self._metaparameters, self.step)
-        metaparameters = {**self._metaparameters, "learning_rate": learning_rate}
-        with torch.no_grad():
-            self._optimizer.update(self._parameters.values, self._parameters.gradients, self._state, metaparameters)
-        return losses
 
     def _differentiate(self, batch: Tensor) -> Tensor:
         """Fill the gradients with those of the examples batch [K, B]; return the losses [K].
 
-        Where a piece of the batch does not fit into the device's memory, it is halved and all is computed again.
+        Where a microbatch does not fit into the device's memory, it is halved and all is computed again.
         """
         while True:
             try:
-                return self._differentiate_pieces(batch)
+                return self._differentiate_microbatches(batch)
             except torch.OutOfMemoryError:
-                self._microbatch_size = halved(self._microbatch_size, self._model.ghost_size)
+                self._microbatch_size = halved(self._microbatch_size, ghost_size_of(self._forward.network))
 
-    def _differentiate_pieces(self, batch: Tensor) -> Tensor:
-        """Add up the gradients of the pieces of a batch.
+    def _differentiate_microbatches(self, batch: Tensor) -> Tensor:
+        """Add up the gradients of the microbatches.
 
-        Every piece is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
+        Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
         """
         size, noise = self._microbatch_size, self._draw_noise()
-        pieces = [slice(start, start + size) for start in range(0, batch.shape[1], size)]
-        weights = self._weights([batch[:, piece] for piece in pieces])
-        self._parameters.start(num_pieces=len(pieces))
-        if self._averages is not None:
-            self._averages.start()
+        parts = [slice(start, start + size) for start in range(0, batch.shape[1], size)]
+        weights = self._weights([batch[:, part] for part in parts])
+        self._parameters.start(len(parts))
+        self._forward.begin_step()
         losses = []
-        for piece in pieces:
-            losses.append(self._loss_sums(batch[:, piece], noise.piece(piece)) / weights)
-            self._parameters.differentiate(losses[-1])
-            losses[-1] = losses[-1].detach()
-        if self._averages is not None:
-            self._averages.commit()
+        for part in parts:
+            loss = self._loss_sums(batch[:, part], noise.of(part)) / weights
+            self._parameters.differentiate(loss)
+            losses.append(loss.detach())
+        self._forward.end_step()
         return losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
 
-    def _weights(self, pieces: Sequence[Tensor]) -> Tensor | int:
-        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
-        if not self._objective.is_per_token:
-            return self._study.batch_size
-        labels = self._problem.train.labels
-        return torch.stack([count_tokens(self._problem.gather(labels, piece)) for piece in pieces]).sum(0)
-
-    def _loss_sums(self, batch: Tensor, noise: _Noise) -> Tensor:
+    def _loss_sums(self, batch: Tensor, noise: Noise) -> Tensor:
         """Return the sums [K] of the losses of the examples batch [K, B], with the graph to differentiate them."""
         labels = self._problem.gather(self._problem.train.labels, batch)
         inputs = self._problem.view(self._problem.gather(self._problem.train.inputs, batch), noise.cuts)
         with self._autocast:
-            logits = self._model.logits(self._parameters.views, inputs, noise.masks, self._averages)
+            logits = self._forward.logits(inputs, noise.masks)
         logits = logits.to(self._parameters.values.dtype)
-        return self._objective.loss_sums(logits, labels, self._metaparameters.get("label_smoothing"))
+        return self._objective.loss_sums(logits, labels, self._plan.columns.get("label_smoothing"))
+
+    @torch.no_grad()
+    def _update(self, ahead: Ahead, index: int) -> None:
+        """Let the optimizer make one update of every trial."""
+        values, gradients, update_row = self._parameters.values, self._parameters.gradients, self._optimizer.update_row
+        if update_row is None or values.shape[1] < ROW_BY_ROW:
+            self._optimizer.update(values, gradients, self._state, ahead.now(index))
+            return
+        for row in range(len(values)):
+            state = {name: matrix[row] for name, matrix in self._state.items()}
+            update_row(values[row], gradients[row], state, ahead.now_of_row(index, row))
+
+    def _weights(self, microbatches: Sequence[Tensor]) -> Tensor | int:
+        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
+        if not self._objective.is_per_token:
+            return self._study.batch_size
+        labels = self._problem.train.labels
+        return torch.stack([count_tokens(self._problem.gather(labels, each)) for each in microbatches]).sum(0)
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return `split/metric` of the live trials."""
         metrics: dict[str, np.ndarray] = {}
         for split, examples in self._problem.evaluated.items():
             with self._autocast:
-                values = evaluate(self._problem, self._parameters.views, examples, self._averages)
+                values = evaluate(self._problem, self._forward, examples)
             metrics |= {f"{split}/{name}": value for name, value in values.items()}
         return metrics
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return parameters, optimizer state and counters; the orders follow from the seeds and the step."""
+        """Return parameters, buffers, optimizer state and counters; the orders follow from the seeds and the clock."""
+        tensors = {
+            "parameters": self._parameters.values,
+            **{f"optimizer.{name}": tensor for name, tensor in self._state.items()},
+            **{f"buffer.{name}": tensor for name, tensor in self._forward.buffers.items()},
+        }
         return {
             "step": np.array(self.step),
             "trial_ids": self.trial_ids,
             "diverged": np.array(list(self.diverged.items()), dtype=np.int64).reshape(-1, 2),
-            "parameters": self._parameters.values.cpu().numpy().copy(),
-            **{f"optimizer.{name}": matrix.cpu().numpy().copy() for name, matrix in self._state.items()},
-            **({} if self._averages is None else self._averages.state()),
+            **{name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
         self._keep(np.isin(self.trial_ids, state["trial_ids"]))
         check_state(state, self.state())
-        self.step = int(state["step"])
+        step = int(state["step"])
+        self._clock = Clock(step, step * self._study.batch_size)
         self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
         self._parameters.values.copy_(torch.from_numpy(state["parameters"]))
-        for name, matrix in self._state.items():
-            matrix.copy_(torch.from_numpy(state[f"optimizer.{name}"]))
-        if self._averages is not None:
-            self._averages.restore(state)
+        for name, tensor in self._state.items():
+            tensor.copy_(torch.from_numpy(state[f"optimizer.{name}"]))
+        for name, tensor in self._forward.buffers.items():
+            tensor.copy_(torch.from_numpy(state[f"buffer.{name}"]))
 
     def _chunk_steps(self, target: int) -> int:
         examples = len(self.trial_ids) * self._study.batch_size
-        work = 6 * self._model.multiplications * examples
+        work = 6 * self._multiplications * examples
         return max(1, min(target - self.step, int(CHUNK_FLOPS / work), CHUNK_INDICES // examples))
 
     def _draw_batches(self, num_steps: int) -> Tensor:
         """Return the example numbers of the next steps: [num_steps, K, B]."""
-        size = self._study.batch_size
-        orders = [order.take(self.step * size, num_steps * size).reshape(num_steps, size) for order in self._orders]
+        size, start = self._study.batch_size, self._clock.examples
+        orders = [order.take(start, num_steps * size).reshape(num_steps, size) for order in self._orders]
         return torch.from_numpy(np.stack(orders, axis=1)).to(self._device)
 
-    def _draw_noise(self) -> _Noise:
-        """Return what chance decides in this step, for the whole batch of each trial."""
-        is_dropped, is_cut = self._model.dropout > 0, self._problem.image_view is not None
-        if not (is_dropped or is_cut):
-            return _Noise()
-        size = self._study.batch_size
-        noises = [
-            generator(self._study.seed, Stream.NOISE, trial_id, self.step) for trial_id in self.trial_ids.tolist()
-        ]
-        masks = [self._model.draw_masks(noise, size) for noise in noises] if is_dropped else None
+    def _draw_noise(self) -> Noise:
+        """Return what chance decides in this step, for the whole batch of each trial.
+
+        A module that is none of ours draws from PyTorch's generator, which is set by trial and step.
+        """
+        seed, size, network = self._study.seed, self._study.batch_size, self._forward.network
+        if not isinstance(network, Network):
+            torch.manual_seed(torch_seed(seed, Stream.NOISE, int(self.trial_ids[0]), self.step))
+        is_cut = self._problem.image_view is not None
+        dropping = network if isinstance(network, Network) and network.dropout > 0 else None
+        if not (dropping or is_cut):
+            return Noise()
+        noises = [generator(seed, Stream.NOISE, trial_id, self.step) for trial_id in self.trial_ids.tolist()]
+        masks = [dropping.draw_masks(noise, size) for noise in noises] if dropping else None
         cuts = [self._problem.draw_cuts(noise, size) for noise in noises] if is_cut else None
-        return _Noise(self._stacked(masks), self._stacked(cuts))
+        return Noise(self._stacked(masks), self._stacked(cuts))
 
     def _stacked(self, arrays: list[np.ndarray] | None) -> Tensor | None:
         return None if arrays is None else torch.from_numpy(np.stack(arrays)).to(self._device)
@@ -222,20 +241,6 @@ class TorchProgram:
         rows = torch.from_numpy(np.flatnonzero(live)).to(self._device)
         self.trial_ids = self.trial_ids[live]
         self._orders = [order for order, is_live in zip(self._orders, live, strict=True) if is_live]
-        self._metaparameters = {name: column[rows] for name, column in self._metaparameters.items()}
-        self._parameters = ParameterMatrix(self._parameters.values[rows], self._model.shapes)
-        self._state = {name: matrix[rows] for name, matrix in self._state.items()}
-
-
-@dataclass(frozen=True)
-class _Noise:
-    """What chance decides in one step: dropout masks and the cuts of images, [K, B, ...] each, or neither."""
-
-    masks: Tensor | None = None
-    cuts: Tensor | None = None
-
-    def piece(self, rows: slice) -> _Noise:
-        """Return the part that belongs to some examples of the batch."""
-        if self.masks is None and self.cuts is None:
-            return self
-        return _Noise(*(None if values is None else values[:, rows] for values in (self.masks, self.cuts)))
+        self._plan.keep(live)
+        self._forward = self._forward.keep(rows)
+        self._state = {name: tensor[rows] for name, tensor in self._state.items()}

@@ -23,13 +23,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from batchlab.core.clock import Clock, Clocks, Horizon
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.check import check_goal, check_grid, check_values
 from batchlab.engine.memory import machine_bytes, spell_bytes
 from batchlab.engine.state import check_state
 from batchlab.errors import SpecError, shown, spelled, unknown_name
-from batchlab.optim.registry import schedule_entry
+from batchlab.optim.metaparameter import SHARE, Bounds, Metaparameter
+from batchlab.optim.registry import load_schedule, workload_metaparameters
+from batchlab.optim.schedules import Schedule
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +43,11 @@ COPIES = 8
 LONGEST_ADVANCE = 4096
 """Updates after which `advance` returns, so that a stop signal does not wait for a long walk."""
 
-OPTIMIZERS = {"sgd": ("learning_rate",), "momentum": ("learning_rate", "momentum")}
-OPTIONAL = ("ema_decay", "preconditioner_power")
+OPTIMIZERS = ("sgd", "momentum")
+OPTIONAL = {
+    "ema_decay": Metaparameter("ema_decay", SHARE),
+    "preconditioner_power": Metaparameter("preconditioner_power", Bounds(0)),
+}
 
 
 class QuadraticTrainer:
@@ -50,7 +56,7 @@ class QuadraticTrainer:
     def check(self, study: Study) -> None:
         """Raise SpecError where the model cannot be computed as the study asks for it."""
         check_workload(study)
-        check_values(study)
+        check_values(study, {**workload_metaparameters(study.workload), **OPTIONAL})
         check_grid(study)
         _check_engine(study)
         check_goal(study.goal, self.metrics(study))
@@ -151,7 +157,8 @@ class Dynamics:
     """What one update does to the states of K trials: the matrices of the model."""
 
     curvature: Floats  # [d]
-    batch_size: int
+    horizon: Horizon
+    schedule: Schedule
     columns: Mapping[str, Floats]  # metaparameter -> [K, 1]
 
     @classmethod
@@ -162,7 +169,8 @@ class Dynamics:
             name: np.array([point.metaparameters[name] for point in points], dtype=np.float64)[:, None]
             for name in metaparameter_names(study)
         }
-        return cls(1 / np.arange(1.0, dimension + 1), study.batch_size, columns)
+        horizon = Horizon(study.max_steps, study.batch_size)
+        return cls(1 / np.arange(1.0, dimension + 1), horizon, load_schedule(study.workload.schedule), columns)
 
     def where(self, rows: np.ndarray) -> Dynamics:
         """Return the dynamics of some of the trials."""
@@ -182,11 +190,9 @@ class Dynamics:
 
     def learning_rate(self, step: int) -> Floats:
         """Return the rates [K, 1] of the update that `step` updates precede."""
-        rate = self.columns["learning_rate"]
-        if not self._decays:
-            return rate
-        done = np.minimum(step / self.columns["learning_rate_decay_steps"], 1.0)
-        return rate * (1 - (1 - self.columns["end_learning_rate_factor"]) * done)
+        clocks = Clocks.of(Clock(step, step * self.horizon.batch_size), 1, self.horizon.batch_size)
+        scheduled = self.schedule({name: column[:, 0] for name, column in self.columns.items()}, clocks, self.horizon)
+        return scheduled["learning_rate"].T if "learning_rate" in scheduled else self.columns["learning_rate"]
 
     def is_settled(self, step: int) -> np.ndarray:
         """Return for which trials [K] the learning rate no longer changes."""
@@ -209,7 +215,7 @@ class Dynamics:
             r = self.columns["ema_decay"]
             average = [(1 - r) * entry for entry in contraction[0]] + [r]
             contraction, n = [[*row, np.zeros(1)] for row in contraction] + [average], [*n, (1 - r) * n[0]]
-        noise = [[c / self.batch_size * n_i * n_j for n_j in n] for n_i in n]
+        noise = [[c / self.horizon.batch_size * n_i * n_j for n_j in n] for n_i in n]
         return self._stack(contraction), self._stack(noise)
 
     def _stack(self, rows: Sequence[Sequence[Floats]]) -> Floats:
@@ -275,7 +281,7 @@ def check_workload(study: Study) -> None:
             f"workload.dataset.dimension = {shown(spelled(dimension))} is not a whole number of at least 1."
         )
     given = metaparameter_names(study)
-    needed = [*OPTIMIZERS[workload.optimizer.name], *schedule_entry(workload.schedule.name).metaparameters]
+    needed = list(workload_metaparameters(workload))
     _check_names("metaparameter", given, [*needed, *OPTIONAL])
     for name in needed:
         if name not in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -72,12 +72,13 @@ class TorchTrainer:
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
+        from batchlab.engine.objectives import OBJECTIVES
         from batchlab.engine.problem import Problem
         from batchlab.engine.program import TorchProgram
 
         problem = Problem(
-            model=build_model(study.workload.model, self._facts.input_shape, self._num_classes),
-            task=self._task,
+            make_network=partial(build_model, study.workload.model, self._facts.input_shape, self._num_classes),
+            objective=OBJECTIVES[self._task],
             num_classes=self._num_classes,
             train=self._tensors["train"],
             evaluated={str(split): self._evaluated(split) for split in study.evaluation.splits},

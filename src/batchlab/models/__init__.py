@@ -1,1 +1,1 @@
-"""Networks as functions of their parameters, for K trials at once."""
+"""Networks, as modules: ours start alike on every device, and some have a form of their own for K trials at once."""

@@ -1,132 +1,109 @@
-"""What a model is here: named parameter shapes, an initial value, and logits for K trials at once.
+"""What a network is here: an `nn.Module` that maps the inputs [B, ...] of one trial to logits.
 
-Tensors carry one trial in each entry of their first axis. Shape letters used in this room:
-K trials, B examples, C classes or channels, T tokens, I inputs and O outputs of a layer.
+Any module is one. Ours are `Network`s: they start from NumPy's generators, so that a trial starts alike on every
+device, and they tell the engine what it can use. Shape letters of this room: K trials, B examples, C classes or
+channels, T tokens, I inputs and O outputs of a layer.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from torch import Tensor
-
-from batchlab.models.averages import RunningAverages
+import torch
+from torch import Tensor, nn
 
 Parameters = Mapping[str, Tensor]
 
 
-@dataclass(frozen=True)
-class ParameterShape:
-    """The shape of one parameter of one trial, and how it starts.
+class Layer(nn.Module):
+    """A module of ours that holds parameters and knows how they start."""
 
-    With fans: Glorot-uniform. With `std`: normal around zero. With neither: `constant`.
-    """
-
-    shape: tuple[int, ...]
-    fan_in: int = 0
-    fan_out: int = 0
-    std: float | None = None
-    constant: float = 0.0
-
-    @property
-    def size(self) -> int:
-        """The number of values."""
-        return math.prod(self.shape)
+    def start(self, init: np.random.Generator) -> None:
+        """Set the layer's own parameters, in the order in which they were registered."""
+        raise NotImplementedError
 
 
-class Model(Protocol):
-    """A network as a function of its parameters; it holds no weights itself."""
-
-    shapes: dict[str, ParameterShape]
-    """The parameters by name, in the order in which they lie in a row of the parameter matrix."""
-
-    dropout: float
-    """The share of units dropped while training; 0 means that `draw_masks` is never called."""
-
-    normalised: Mapping[str, int]
-    """The layers with batch normalisation, by name, and their numbers of channels; empty for most models."""
-
-    ghost_size: int
-    """The number of consecutive examples of a batch that are normalised together; 1 without normalised layers."""
-
-    multiplications: int
-    """About how many multiplications the forward pass of one example takes."""
-
-    def logits(
-        self,
-        parameters: Parameters,
-        inputs: Tensor,
-        masks: Tensor | None = None,
-        averages: RunningAverages | None = None,
-    ) -> Tensor:
-        """Return [K, B, C], or [K, B, T, C] for tokens, for parameters [K, ...] and inputs [K, B, ...].
-
-        `masks` are given only while training, `averages` only to a model with normalised layers.
-        """
-        ...
-
-    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
-        """Return one trial's dropout mask for one batch, scaled by 1/keep."""
-        ...
-
-
-class PlainModel:
-    """What a model has that drops no units and normalises no layer."""
-
-    dropout = 0.0
-    normalised: Mapping[str, int] = {}
-    ghost_size = 1
-
-    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
-        """Return an empty mask: nothing is dropped."""
-        return np.empty((batch_size, 0), np.float32)
-
-
-class SingleTrialModel(PlainModel, ABC):
-    """A model that trains one trial at a time, written as a function of one trial's parameters.
-
-    Packs of models this large gain nothing: the products of one trial keep a core busy.
-    """
-
-    @abstractmethod
-    def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
-        """Return the logits [B, ...] of one trial for inputs [B, ...]."""
-
-    def logits(
-        self,
-        parameters: Parameters,
-        inputs: Tensor,
-        masks: Tensor | None = None,
-        averages: RunningAverages | None = None,
-    ) -> Tensor:
-        """Return [1, B, ...]."""
-        single = {name: values.squeeze(0) for name, values in parameters.items()}
-        return self.forward(single, inputs.squeeze(0), averages).unsqueeze(0)
-
-
-def num_parameters(model: Model) -> int:
-    """Return P, the number of parameters of one trial."""
-    return sum(shape.size for shape in model.shapes.values())
-
-
-def initial_parameters(model: Model, init: np.random.Generator) -> np.ndarray:
-    """Return one trial's parameters [P]: Glorot-uniform weights and zero biases where a model says nothing else.
+class Network(nn.Module):
+    """A network made of our layers: Glorot-uniform weights and zero biases where a layer says nothing else.
 
     The paper does not state its initialisers; these are the defaults of the library it used. They are the same
     at every batch size.
     """
-    return np.concatenate([_initial(shape, init).reshape(-1) for shape in model.shapes.values()])
+
+    ghost_size = 1
+    """The number of consecutive examples of a batch that are normalised together; 1 without normalised layers."""
+
+    dropout = 0.0
+    """The share of units dropped while training; 0 means that `draw_masks` is never called."""
+
+    masks: Tensor | None = None
+    """What `draw_masks` gave for the examples at hand, set before each training pass where units are dropped."""
+
+    def start(self, init: np.random.Generator) -> None:
+        """Set every parameter to its initial value."""
+        for module in self.modules():
+            if isinstance(module, Layer):
+                module.start(init)
+
+    def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
+        """Return one trial's dropout mask for one batch, scaled by 1/keep."""
+        raise NotImplementedError
+
+    def begin_step(self) -> None:
+        """Make ready for the microbatches of a training step, forgetting one that was not finished."""
+
+    def end_step(self) -> None:
+        """Take in what the microbatches of a training step have told: running averages, say."""
 
 
-def _initial(shape: ParameterShape, init: np.random.Generator) -> np.ndarray:
-    if shape.std is not None:
-        return (shape.std * init.standard_normal(shape.shape, np.float32)).astype(np.float32)
-    if shape.fan_in == 0:
-        return np.full(shape.shape, shape.constant, np.float32)
-    limit = math.sqrt(6 / (shape.fan_in + shape.fan_out))
-    return (limit * (2 * init.random(shape.shape, np.float32) - 1)).astype(np.float32)
+@runtime_checkable
+class Packable(Protocol):
+    """A network with a hand-written form that computes K trials at once."""
+
+    def packed_logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [K, B, C] for parameters [K, ...], inputs [K, B, ...] and, while training, masks [K, B, ...]."""
+        ...
+
+
+def num_parameters(module: nn.Module) -> int:
+    """Return P, the number of parameters of one trial."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def parameter(*shape: int) -> nn.Parameter:
+    """Return a parameter without a value yet; the weight of a convolution lies channels-last, as kernels read it."""
+    is_kernel = len(shape) == 4
+    memory_format = torch.channels_last if is_kernel else torch.contiguous_format
+    return nn.Parameter(torch.empty(shape, memory_format=memory_format))
+
+
+@torch.no_grad()
+def fill(target: nn.Parameter, values: np.ndarray) -> None:
+    """Set a parameter to values that are in the order of its memory."""
+    tensor = torch.from_numpy(values)
+    target.copy_(tensor.permute(0, 3, 1, 2) if tensor.dim() == 4 else tensor)
+
+
+def stored_shape(target: Tensor) -> tuple[int, ...]:
+    """Return the shape of a parameter in the order of its memory: [O, h, w, C] for the weight of a convolution."""
+    shape = tuple(target.shape)
+    return (shape[0], *shape[2:], shape[1]) if len(shape) == 4 else shape
+
+
+def fill_glorot(target: nn.Parameter, init: np.random.Generator, fans: Sequence[int]) -> None:
+    """Draw a parameter Glorot-uniform for its fan-in and fan-out."""
+    limit = math.sqrt(6 / sum(fans))
+    fill(target, (limit * (2 * init.random(stored_shape(target), np.float32) - 1)).astype(np.float32))
+
+
+def fill_normal(target: nn.Parameter, init: np.random.Generator, std: float) -> None:
+    """Draw a parameter normally around zero."""
+    fill(target, (std * init.standard_normal(stored_shape(target), np.float32)).astype(np.float32))
+
+
+def fill_constant(target: nn.Parameter, value: float = 0.0) -> None:
+    """Set all of a parameter to one value."""
+    nn.init.constant_(target, value)

@@ -1,76 +1,107 @@
-"""Layers for K trials at once. The gradient of a weight is written straight to where the optimizer reads it."""
+"""The layers that our networks are made of, each with the way it starts."""
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.models.once import once_differentiable
+from batchlab.models.base import Layer, fill_constant, fill_glorot, fill_normal, parameter
+from batchlab.models.transforms import is_transformed
 
 
-def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return inputs [K, B, I] times weight [K, O, I] plus bias [K, O], as [K, B, O]."""
-    return _Linear.apply(inputs, weight, bias)
+class Dense(Layer):
+    """A matrix product, plus a bias where there is one; `fans` are those of its parts where it is made of several."""
+
+    def __init__(
+        self, num_inputs: int, num_outputs: int, has_bias: bool = True, fans: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__()
+        self.fans = fans or (num_inputs, num_outputs)
+        self.weight = parameter(num_outputs, num_inputs)
+        self.bias = parameter(num_outputs) if has_bias else None
+
+    def start(self, init: np.random.Generator) -> None:
+        """Draw the weight Glorot-uniform; the bias is zero."""
+        fill_glorot(self.weight, init, self.fans)
+        if self.bias is not None:
+            fill_constant(self.bias)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return [..., O] for inputs [..., I]."""
+        return F.linear(inputs, self.weight, self.bias)
 
 
-def conv2d(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the stride-1 "same" convolution of [K, B, C, H, W] with weight [K, O, h, w, C] and bias [K, O].
+class Convolution(Layer):
+    """A convolution with a square kernel of odd side.
 
-    The weight lies channels-last in the parameter matrix, because that is how the fastest kernels on
-    CPUs and GPUs read it. Several trials run as the groups of one convolution.
-    """
-    num_trials = inputs.shape[0]
-    kernel = weight.flatten(0, 1).permute(0, 3, 1, 2)
-    if num_trials == 1:
-        return F.conv2d(inputs[0], kernel, bias[0], padding="same").unsqueeze(0)
-    images = inputs.transpose(0, 1).flatten(1, 2)
-    outputs = F.conv2d(images, kernel, bias.flatten(), padding="same", groups=num_trials)
-    return outputs.unflatten(1, (num_trials, -1)).transpose(0, 1)
-
-
-def max_pool(inputs: Tensor) -> Tensor:
-    """Return the maximum of every 2x2 square of [K, B, C, H, W]."""
-    return F.max_pool2d(inputs.flatten(0, 1), 2).unflatten(0, inputs.shape[:2])
-
-
-class _Linear(torch.autograd.Function):
-    """A batched matrix product whose backward pass fills `weight.grad` in place.
-
-    Autograd would make a new gradient matrix and copy it; at small batch sizes, where a step is bound by
-    memory, that copy is a third of the step. Where `weight.grad` is not set it returns the gradients as usual.
+    The padding is symmetric, half a kernel on each side: "same" for stride 1; stride 2 leaves half of the pixels,
+    rounded up. The weight lies channels-last; inputs should too: see `channels_last`.
     """
 
-    @staticmethod
-    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        ctx.slots = weight.grad, bias.grad
-        # Autocast would convert a weight here and again in the backward pass.
-        inputs, weight, bias = _in_autocast_dtype(inputs, weight, bias)
-        ctx.save_for_backward(inputs, weight)
-        return torch.baddbmm(bias.unsqueeze(1), inputs, weight.transpose(1, 2))
+    def __init__(self, kernel: int, num_inputs: int, num_outputs: int, stride: int = 1, has_bias: bool = True) -> None:
+        super().__init__()
+        self.stride, self.padding = stride, kernel // 2
+        self.weight = parameter(num_outputs, num_inputs, kernel, kernel)
+        self.bias = parameter(num_outputs) if has_bias else None
 
-    @staticmethod
-    @once_differentiable  # gradients written in place are no part of a graph
-    def backward(ctx: Any, *output_gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (outputs,) = output_gradients
-        inputs, weight = ctx.saved_tensors
-        weight_slot, bias_slot = ctx.slots
-        to_inputs = torch.bmm(outputs, weight) if ctx.needs_input_grad[0] else None
-        if weight_slot is None:
-            return to_inputs, torch.bmm(outputs.transpose(1, 2), inputs), outputs.sum(1)
-        if weight_slot.dtype == outputs.dtype:
-            torch.bmm(outputs.transpose(1, 2), inputs, out=weight_slot)
-            torch.sum(outputs, 1, out=bias_slot)
-        else:
-            weight_slot.copy_(torch.bmm(outputs.transpose(1, 2), inputs))
-            bias_slot.copy_(outputs.sum(1))
-        return to_inputs, None, None
+    def start(self, init: np.random.Generator) -> None:
+        """Draw the weight Glorot-uniform, its fans counted over the kernel's area; the bias is zero."""
+        num_outputs, num_inputs, *sides = self.weight.shape
+        area = sides[0] * sides[1]
+        fill_glorot(self.weight, init, (area * num_inputs, area * num_outputs))
+        if self.bias is not None:
+            fill_constant(self.bias)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return [B, O, H, W] for images [B, C, H, W]."""
+        return F.conv2d(images, self.weight, self.bias, self.stride, self.padding)
 
 
-def _in_autocast_dtype(*tensors: Tensor) -> tuple[Tensor, ...]:
-    device = tensors[0].device.type
-    if device == "meta" or not torch.is_autocast_enabled(device):  # shapes alone have no precision
-        return tensors
-    return tuple(tensor.to(torch.get_autocast_dtype(device)) for tensor in tensors)
+class Embedding(Layer):
+    """A vector for each token of a vocabulary."""
+
+    def __init__(self, vocabulary: int, width: int, std: float) -> None:
+        super().__init__()
+        self.std = std
+        self.weight = parameter(vocabulary, width)
+
+    def start(self, init: np.random.Generator) -> None:
+        """Draw the vectors normally around zero."""
+        fill_normal(self.weight, init, self.std)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return [B, T, width] for tokens [B, T]."""
+        return F.embedding(tokens, self.weight)
+
+
+class LayerNorm(Layer):
+    """Layer normalisation, with a scale that starts at 1 and a bias that starts at 0."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.scale, self.bias = parameter(width), parameter(width)
+
+    def start(self, init: np.random.Generator) -> None:
+        """Begin as the plain normalisation."""
+        fill_constant(self.scale, 1.0)
+        fill_constant(self.bias)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Return values [..., width], each vector normalised."""
+        return F.layer_norm(values, values.shape[-1:], self.scale, self.bias)
+
+
+def channels_last(images: Tensor) -> Tensor:
+    """Return the images [B, C, H, W], stored as the fastest kernels on CPUs and GPUs read them."""
+    return images if is_transformed() else images.contiguous(memory_format=torch.channels_last)
+
+
+def halved(side: int) -> int:
+    """Return what stride 2 leaves of a side.
+
+    >>> halved(224), halved(7), halved(1)
+    (112, 4, 1)
+    """
+    return (side + 1) // 2

@@ -10,61 +10,69 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape, SingleTrialModel
-from batchlab.models.fully_connected import dense_shapes
+from batchlab.models.base import Layer, Network, fill_constant, fill_glorot, parameter
+from batchlab.models.layers import Dense, Embedding
 from batchlab.models.tokens import tokens_before
-
-GATES = ("input", "forget", "cell", "output")
-"""The order in which PyTorch stacks the gates."""
 
 EMBEDDING_STD = 0.1
 
 
-class Lstm(SingleTrialModel):
+class Lstm(Network):
     """Logits [B, T, V] for tokens [B, T]; those at a position are a function of the tokens before it.
 
-    A sentence may have any length; `num_tokens`, the length of a training example, serves only to count
-    `multiplications`.
+    A sentence may have any length.
     """
 
     def __init__(self, num_tokens: int, vocabulary: int, embedding: int, hidden: int, projection: int) -> None:
+        super().__init__()
+        self.embedding = Embedding(vocabulary, embedding, EMBEDDING_STD)
+        self.recurrent = _Recurrent(embedding, hidden, projection)
+        self.softmax = Dense(projection, vocabulary)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits [B, T, V]."""
+        return self.softmax(self.recurrent(self.embedding(tokens_before(tokens))))
+
+
+class _Recurrent(Layer):
+    """Gates on the token and the last state, the cell, and a projection of what it lets out."""
+
+    def __init__(self, embedding: int, hidden: int, projection: int) -> None:
+        super().__init__()
         self.hidden, self.projection = hidden, projection
-        fans = embedding + projection, 4 * hidden
-        self.shapes: dict[str, ParameterShape] = {
-            "embedding.weight": ParameterShape((vocabulary, embedding), std=EMBEDDING_STD),
-            "gates.token_weight": ParameterShape((4 * hidden, embedding), *fans),
-            "gates.state_weight": ParameterShape((4 * hidden, projection), *fans),
-            **{f"{gate}_gate.bias": ParameterShape((hidden,), constant=float(gate == "forget")) for gate in GATES},
-            "projection.weight": ParameterShape((projection, hidden), hidden, projection),
-            **dense_shapes("softmax", projection, vocabulary),
-        }
-        for_each_token = 4 * hidden * (embedding + projection) + hidden * projection + projection * vocabulary
-        self.multiplications = num_tokens * for_each_token
+        self.token_weight = parameter(4 * hidden, embedding)
+        self.state_weight = parameter(4 * hidden, projection)
+        self.input_bias = parameter(hidden)
+        self.forget_bias = parameter(hidden)
+        self.cell_bias = parameter(hidden)
+        self.output_bias = parameter(hidden)
+        self.projection_weight = parameter(projection, hidden)
 
-    def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
-        """Return the logits [B, T, V] of one trial."""
-        values = F.embedding(tokens_before(inputs), parameters["embedding.weight"])
-        states = self._recur(parameters, values)
-        return F.linear(states, parameters["softmax.weight"], parameters["softmax.bias"])
+    def start(self, init: np.random.Generator) -> None:
+        """Draw the matrices Glorot-uniform; the forget gate begins open."""
+        fans = self.token_weight.shape[1] + self.projection, 4 * self.hidden
+        fill_glorot(self.token_weight, init, fans)
+        fill_glorot(self.state_weight, init, fans)
+        for bias in self._biases:
+            fill_constant(bias, float(bias is self.forget_bias))
+        fill_glorot(self.projection_weight, init, (self.hidden, self.projection))
 
-    def _recur(self, parameters: Parameters, values: Tensor) -> Tensor:
+    @property
+    def _biases(self) -> tuple[torch.nn.Parameter, ...]:
+        """The biases of the gates, in the order in which PyTorch stacks them."""
+        return self.input_bias, self.forget_bias, self.cell_bias, self.output_bias
+
+    def forward(self, values: Tensor) -> Tensor:
         """Return the projected states [B, T, projection] for embedded tokens [B, T, embedding]."""
-        bias = torch.cat([parameters[f"{gate}_gate.bias"] for gate in GATES])
-        weights = [
-            parameters["gates.token_weight"],
-            parameters["gates.state_weight"],
-            bias,
-            torch.zeros_like(bias),  # PyTorch adds two biases; one is enough
-            parameters["projection.weight"],
-        ]
+        bias = torch.cat(self._biases)
+        no_bias = torch.zeros_like(bias)  # PyTorch adds two; one is enough
+        weights = [self.token_weight, self.state_weight, bias, no_bias, self.projection_weight]
         start = values.new_zeros(1, len(values), self.projection), values.new_zeros(1, len(values), self.hidden)
-        train = torch.is_grad_enabled()
         with warnings.catch_warnings():
             # They say that a faster way exists, for a layer without projection or with weights kept by themselves.
             warnings.filterwarnings("ignore", "LSTM with projections|RNN module weights", UserWarning)
-            return torch.lstm(values, start, weights, True, 1, 0.0, train, False, batch_first=True)[0]
+            return torch.lstm(values, start, weights, True, 1, 0.0, torch.is_grad_enabled(), False, batch_first=True)[0]

@@ -12,7 +12,7 @@ from batchlab.core.workload import Named
 from batchlab.errors import SpecError, shown, unknown_name
 
 if TYPE_CHECKING:
-    from batchlab.models.base import Model
+    from batchlab.models.base import Network
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def ghost_size(model: Named) -> int:
     return int(sizes.get("ghost_size", 1))
 
 
-def build_model(model: Named, input_shape: Sequence[int], num_classes: int) -> Model:
+def build_model(model: Named, input_shape: Sequence[int], num_classes: int) -> Network:
     """Return the model for inputs of one example's shape; for tokens, (num_tokens,) and the size of the vocabulary."""
     check_model(model)
     entry = _entry(model)
@@ -156,7 +156,7 @@ def build_model(model: Named, input_shape: Sequence[int], num_classes: int) -> M
     if entry.is_language_model:
         ends = {"num_tokens": input_shape[0], "vocabulary": num_classes}
     model_class = getattr(import_module(f"batchlab.models.{entry.module}"), entry.class_name)
-    made: Model = model_class(**ends, **{**entry.settled, **options})
+    made: Network = model_class(**ends, **{**entry.settled, **options})
     return made
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape, SingleTrialModel
-from batchlab.models.convolution import channels_last, conv2d_single, conv_shapes, count_multiplications, halved
-from batchlab.models.fully_connected import dense_shapes
+from batchlab.models.base import Network
+from batchlab.models.layers import Convolution, Dense, channels_last
 
 
-class ResNet8(SingleTrialModel):
+class ResNet8(Network):
     """A 3x3 convolution, three stages of one residual block, global average pooling and a softmax output layer.
 
     A block is ReLU, 3x3 convolution, ReLU, 3x3 convolution ("pre-activation"). Stages two and three halve the sides.
@@ -23,39 +21,39 @@ class ResNet8(SingleTrialModel):
     """
 
     def __init__(self, input_shape: Sequence[int], num_classes: int, filters: Sequence[int]) -> None:
-        channels, height, width = input_shape
-        self.filters = tuple(filters)
-        self.shapes: dict[str, ParameterShape] = conv_shapes("conv", 3, channels, self.filters[0])
-        pixels, channels = {"conv": height * width}, self.filters[0]
-        for stage, num_filters in enumerate(self.filters):
-            if stage > 0:
-                height, width = halved(height), halved(width)
-            self.shapes |= conv_shapes(f"stage_{stage}.conv_0", 3, channels, num_filters)
-            self.shapes |= conv_shapes(f"stage_{stage}.conv_1", 3, num_filters, num_filters)
-            pixels |= {f"stage_{stage}.conv_{layer}": height * width for layer in (0, 1)}
+        super().__init__()
+        channels = filters[0]
+        self.conv = Convolution(3, input_shape[0], channels)
+        self.stages: list[_Block] = []
+        for stage, num_filters in enumerate(filters):
+            block = _Block(channels, num_filters, stride=1 if stage == 0 else 2)
+            self.add_module(f"stage_{stage}", block)
+            self.stages.append(block)
             channels = num_filters
-        self.shapes |= dense_shapes("dense", channels, num_classes)
-        self.multiplications = count_multiplications(self.shapes, pixels)
+        self.dense = Dense(channels, num_classes)
 
-    def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
-        """Return [B, C]."""
-        values = conv2d_single(channels_last(inputs), parameters["conv.weight"], parameters["conv.bias"])
-        for stage in range(len(self.filters)):
-            values = _block(parameters, f"stage_{stage}", values, stride=1 if stage == 0 else 2)
-        pooled = values.relu().mean((2, 3))
-        return F.linear(pooled, parameters["dense.weight"], parameters["dense.bias"])
+    def forward(self, images: Tensor) -> Tensor:
+        """Return [B, C] for images [B, channels, height, width]."""
+        values = self.conv(channels_last(images))
+        for block in self.stages:
+            values = block(values)
+        return self.dense(values.relu().mean((2, 3)))
 
 
-def _block(parameters: Parameters, name: str, inputs: Tensor, stride: int) -> Tensor:
-    values = inputs.relu()
-    values = conv2d_single(values, parameters[f"{name}.conv_0.weight"], parameters[f"{name}.conv_0.bias"], stride)
-    values = values.relu_()
-    values = conv2d_single(values, parameters[f"{name}.conv_1.weight"], parameters[f"{name}.conv_1.bias"])
-    return values + _shortcut(inputs, stride, values.shape[1])
+class _Block(nn.Module):
+    def __init__(self, num_inputs: int, num_filters: int, stride: int) -> None:
+        super().__init__()
+        self.stride, self.num_filters = stride, num_filters
+        self.conv_0 = Convolution(3, num_inputs, num_filters, stride)
+        self.conv_1 = Convolution(3, num_filters, num_filters)
 
+    def forward(self, inputs: Tensor) -> Tensor:
+        values = self.conv_1(self.conv_0(inputs.relu()).relu_())
+        return values + self._shortcut(inputs)
 
-def _shortcut(inputs: Tensor, stride: int, num_filters: int) -> Tensor:
-    """Return every `stride`-th pixel, with channels of zeros up to `num_filters`."""
-    if stride == 1 and num_filters == inputs.shape[1]:
-        return inputs
-    return F.pad(inputs[:, :, ::stride, ::stride], (0, 0, 0, 0, 0, num_filters - inputs.shape[1]))
+    def _shortcut(self, inputs: Tensor) -> Tensor:
+        """Return every `stride`-th pixel, with channels of zeros up to `num_filters`."""
+        if self.stride == 1 and self.num_filters == inputs.shape[1]:
+            return inputs
+        strided = inputs[:, :, :: self.stride, :: self.stride]
+        return F.pad(strided, (0, 0, 0, 0, 0, self.num_filters - inputs.shape[1]))

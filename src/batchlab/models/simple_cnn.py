@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape, PlainModel
-from batchlab.models.convolution import conv_shapes, count_multiplications
-from batchlab.models.fully_connected import dense_shapes
-from batchlab.models.layers import conv2d, linear, max_pool
+from batchlab.models import packed
+from batchlab.models.base import Network, Parameters
+from batchlab.models.layers import Convolution, Dense
 
 KERNEL = 5
 
 
-class SimpleCnn(PlainModel):
+class SimpleCnn(Network):
     """Convolutions with `filters` filters ("same" padding, ReLU, pooling), then `hidden` units.
 
     Dropout on the hidden layer is off by default: the paper's use of it could not be confirmed.
@@ -30,33 +29,35 @@ class SimpleCnn(PlainModel):
         num_classes: int,
         dropout: float = 0.0,
     ) -> None:
+        super().__init__()
         channels, height, width = input_shape
         self.hidden, self.dropout = hidden, dropout
-        self.shapes: dict[str, ParameterShape] = {
-            **conv_shapes("conv_0", KERNEL, channels, filters[0]),
-            **conv_shapes("conv_1", KERNEL, filters[0], filters[1]),
-            **dense_shapes("dense_0", filters[1] * (height // 4) * (width // 4), hidden),
-            **dense_shapes("dense_1", hidden, num_classes),
-        }
-        pixels = {"conv_0": height * width, "conv_1": (height // 2) * (width // 2)}
-        self.multiplications = count_multiplications(self.shapes, pixels)
+        self.conv_0 = Convolution(KERNEL, channels, filters[0])
+        self.conv_1 = Convolution(KERNEL, filters[0], filters[1])
+        self.dense_0 = Dense(filters[1] * (height // 4) * (width // 4), hidden)
+        self.dense_1 = Dense(hidden, num_classes)
 
-    def logits(
-        self,
-        parameters: Parameters,
-        inputs: Tensor,
-        masks: Tensor | None = None,
-        averages: RunningAverages | None = None,
-    ) -> Tensor:
-        """Return [K, B, C]."""
+    def forward(self, images: Tensor) -> Tensor:
+        """Return [B, C] for images [B, channels, height, width]."""
+        values = images
+        for convolution in (self.conv_0, self.conv_1):
+            # Pooling first gives the same values as ReLU first, with a quarter of the work.
+            values = F.max_pool2d(convolution(values), 2).relu()
+        values = self.dense_0(values.flatten(1)).relu()
+        if self.training and self.masks is not None:
+            values = values * self.masks
+        return self.dense_1(values)
+
+    def packed_logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [K, B, C] for K trials."""
         values = inputs
         for layer in ("conv_0", "conv_1"):
-            # Pooling first gives the same values as ReLU first, with a quarter of the work.
-            values = max_pool(conv2d(values, parameters[f"{layer}.weight"], parameters[f"{layer}.bias"])).relu()
-        values = linear(values.flatten(2), parameters["dense_0.weight"], parameters["dense_0.bias"]).relu_()
+            weight, bias = parameters[f"{layer}.weight"], parameters[f"{layer}.bias"]
+            values = packed.max_pool(packed.conv2d(values, weight, bias)).relu()
+        values = packed.linear(values.flatten(2), parameters["dense_0.weight"], parameters["dense_0.bias"]).relu_()
         if masks is not None:
             values = values * masks
-        return linear(values, parameters["dense_1.weight"], parameters["dense_1.bias"])
+        return packed.linear(values, parameters["dense_1.weight"], parameters["dense_1.bias"])
 
     def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
         """Return the hidden layer's mask [B, hidden], scaled so that its mean is 1."""

@@ -16,23 +16,23 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape, SingleTrialModel
-from batchlab.models.fully_connected import dense_shapes
+from batchlab.models.base import Network
+from batchlab.models.layers import Dense, Embedding, LayerNorm
 from batchlab.models.tokens import tokens_before
+from batchlab.models.transforms import with_plain
 
 LONGEST_WAVE = 10_000
 """The slowest position wave repeats after this many times 2 pi tokens."""
 
 
-class Transformer(SingleTrialModel):
+class Transformer(Network):
     """Logits [B, T, V] for tokens [B, T]; those at a position are a function of the tokens before it.
 
     Padding needs no mask: it stands only after the end of a sentence, and attention looks only back. Positions are
-    waves without parameters, so that a sentence may have any length; `num_tokens`, the length of a training example,
-    serves only to count `multiplications`.
+    waves without parameters, so that a sentence may have any length.
     """
 
     def __init__(
@@ -44,43 +44,57 @@ class Transformer(SingleTrialModel):
         feed_forward: int = 2048,
         heads: int = 8,
     ) -> None:
-        self.layers, self.width, self.heads = layers, width, heads
-        self.shapes: dict[str, ParameterShape] = {
-            "embedding.weight": ParameterShape((vocabulary, width), std=width**-0.5)
-        }
-        for layer in range(layers):
-            self.shapes |= _layer_shapes(f"layer_{layer}", width, feed_forward)
-        self.shapes |= _norm_shapes("norm", width)
-        self.shapes["softmax.weight"] = ParameterShape((vocabulary, width), width, vocabulary)
-        for_each_token = layers * (4 * width * width + 2 * width * feed_forward) + width * vocabulary
-        attention = layers * num_tokens * (num_tokens + 1) * width  # scores and sums, of the tokens up to each one
-        self.multiplications = num_tokens * for_each_token + attention
+        super().__init__()
+        self.width = width
+        self.embedding = Embedding(vocabulary, width, std=width**-0.5)
+        self.layers = [_Layer(width, feed_forward, heads) for _ in range(layers)]
+        for number, layer in enumerate(self.layers):
+            self.add_module(f"layer_{number}", layer)
+        self.norm = LayerNorm(width)
+        self.softmax = Dense(width, vocabulary, has_bias=False)
 
-    def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
-        """Return the logits [B, T, V] of one trial."""
-        values = F.embedding(tokens_before(inputs), parameters["embedding.weight"]) * math.sqrt(self.width)
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits [B, T, V]."""
+        values = self.embedding(tokens_before(tokens)) * math.sqrt(self.width)
         values = values + _position_waves(values)
-        for layer in (f"layer_{number}" for number in range(self.layers)):
-            values = values + self._attention(parameters, layer, values)
-            values = values + _feed_forward(parameters, layer, values)
-        return F.linear(_norm(parameters, "norm", values), parameters["softmax.weight"])
+        for layer in self.layers:
+            values = layer(values)
+        return self.softmax(self.norm(values))
 
-    def _attention(self, parameters: Parameters, layer: str, values: Tensor) -> Tensor:
-        normed = _norm(parameters, f"{layer}.attention_norm", values)
-        joined = F.linear(normed, parameters[f"{layer}.attention_in.weight"])  # [B, T, 3 * width]
+
+class _Layer(nn.Module):
+    """Self-attention, then a feed-forward network, each added to what it read."""
+
+    def __init__(self, width: int, feed_forward: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention_norm = LayerNorm(width)
+        # Queries, keys and values in one product; each third starts as a matrix of its own.
+        self.attention_in = Dense(width, 3 * width, has_bias=False, fans=(width, width))
+        self.attention_out = Dense(width, width, has_bias=False)
+        self.dense_norm = LayerNorm(width)
+        self.dense_0 = Dense(width, feed_forward)
+        self.dense_1 = Dense(feed_forward, width)
+
+    def forward(self, values: Tensor) -> Tensor:
+        values = values + self._attention(self.attention_norm(values))
+        return values + self.dense_1(self.dense_0(self.dense_norm(values)).relu_())
+
+    def _attention(self, values: Tensor) -> Tensor:
+        joined = self.attention_in(values)  # [B, T, 3 * width]
         queries, keys, contents = joined.unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # [B, heads, T, -1]
-        attended = F.scaled_dot_product_attention(queries, keys, contents, is_causal=True)
-        return F.linear(attended.transpose(1, 2).flatten(2), parameters[f"{layer}.attention_out.weight"])
+        attended = with_plain(_attend, _attend_plainly, queries, keys, contents)
+        return self.attention_out(attended.transpose(1, 2).flatten(2))
 
 
-def _feed_forward(parameters: Parameters, layer: str, values: Tensor) -> Tensor:
-    normed = _norm(parameters, f"{layer}.dense_norm", values)
-    hidden = F.linear(normed, parameters[f"{layer}.dense_0.weight"], parameters[f"{layer}.dense_0.bias"]).relu_()
-    return F.linear(hidden, parameters[f"{layer}.dense_1.weight"], parameters[f"{layer}.dense_1.bias"])
+def _attend(queries: Tensor, keys: Tensor, contents: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(queries, keys, contents, is_causal=True)
 
 
-def _norm(parameters: Parameters, name: str, values: Tensor) -> Tensor:
-    return F.layer_norm(values, values.shape[-1:], parameters[f"{name}.scale"], parameters[f"{name}.bias"])
+def _attend_plainly(queries: Tensor, keys: Tensor, contents: Tensor) -> Tensor:
+    """Attend by products and a softmax, which can be differentiated any number of times."""
+    with sdpa_kernel(SDPBackend.MATH):
+        return _attend(queries, keys, contents)
 
 
 def _position_waves(values: Tensor) -> Tensor:
@@ -90,22 +104,3 @@ def _position_waves(values: Tensor) -> Tensor:
     positions = torch.arange(num_tokens, dtype=values.dtype, device=values.device)
     angles = torch.outer(positions, LONGEST_WAVE ** (-places / width))
     return torch.stack((angles.sin(), angles.cos()), 2).flatten(1)[:, :width]
-
-
-def _layer_shapes(layer: str, width: int, feed_forward: int) -> dict[str, ParameterShape]:
-    return {
-        **_norm_shapes(f"{layer}.attention_norm", width),
-        # Queries, keys and values in one product; each third starts as a matrix of its own.
-        f"{layer}.attention_in.weight": ParameterShape((3 * width, width), width, width),
-        f"{layer}.attention_out.weight": ParameterShape((width, width), width, width),
-        **_norm_shapes(f"{layer}.dense_norm", width),
-        **dense_shapes(f"{layer}.dense_0", width, feed_forward),
-        **dense_shapes(f"{layer}.dense_1", feed_forward, width),
-    }
-
-
-def _norm_shapes(name: str, width: int) -> dict[str, ParameterShape]:
-    return {
-        f"{name}.scale": ParameterShape((width,), constant=1.0),
-        f"{name}.bias": ParameterShape((width,)),
-    }

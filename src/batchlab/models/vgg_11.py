@@ -7,16 +7,14 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor
 
-from batchlab.models.averages import RunningAverages
-from batchlab.models.base import Parameters, ParameterShape, SingleTrialModel
-from batchlab.models.convolution import channels_last, conv2d_single, conv_shapes, count_multiplications
-from batchlab.models.fully_connected import dense_shapes
+from batchlab.models.base import Network
+from batchlab.models.layers import Convolution, Dense, channels_last
 
 POOLED = (0, 1, 3, 5, 7)
 """The convolutions that end a group and are followed by 2x2 max pooling."""
 
 
-class Vgg11(SingleTrialModel):
+class Vgg11(Network):
     """Convolutions with the given filters and ReLU, then two dense layers of `hidden` units and a softmax output.
 
     There is no normalisation and no dropout: the paper's use of the latter could not be confirmed. Images may be
@@ -26,31 +24,28 @@ class Vgg11(SingleTrialModel):
     """
 
     def __init__(self, input_shape: Sequence[int], num_classes: int, filters: Sequence[int], hidden: int) -> None:
+        super().__init__()
         channels, height, width = input_shape
-        self.num_convolutions = len(filters)
-        self.shapes: dict[str, ParameterShape] = {}
-        pixels = {}
+        self.convolutions: list[Convolution] = []
         for layer, num_filters in enumerate(filters):
-            self.shapes |= conv_shapes(f"conv_{layer}", 3, channels, num_filters)
-            pixels[f"conv_{layer}"] = height * width
+            convolution = Convolution(3, channels, num_filters)
+            self.add_module(f"conv_{layer}", convolution)
+            self.convolutions.append(convolution)
             channels = num_filters
             if layer in POOLED and min(height, width) > 1:
                 height, width = height // 2, width // 2
-        self.shapes |= dense_shapes("dense_0", channels * height * width, hidden)
-        self.shapes |= dense_shapes("dense_1", hidden, hidden)
-        self.shapes |= dense_shapes("dense_2", hidden, num_classes)
-        self.multiplications = count_multiplications(self.shapes, pixels)
+        self.dense_0 = Dense(channels * height * width, hidden)
+        self.dense_1 = Dense(hidden, hidden)
+        self.dense_2 = Dense(hidden, num_classes)
 
-    def forward(self, parameters: Parameters, inputs: Tensor, averages: RunningAverages | None) -> Tensor:
-        """Return [B, C]."""
-        values = channels_last(inputs)
-        for layer in range(self.num_convolutions):
-            values = conv2d_single(values, parameters[f"conv_{layer}.weight"], parameters[f"conv_{layer}.bias"])
+    def forward(self, images: Tensor) -> Tensor:
+        """Return [B, C] for images [B, channels, height, width]."""
+        values = channels_last(images)
+        for layer, convolution in enumerate(self.convolutions):
+            values = convolution(values)
             if layer in POOLED and min(values.shape[2:]) > 1:
                 # Pooling first gives the same values as ReLU first, with a quarter of the work.
                 values = F.max_pool2d(values, 2)
             values = values.relu()
-        values = values.flatten(1)
-        for name in ("dense_0", "dense_1"):
-            values = F.linear(values, parameters[f"{name}.weight"], parameters[f"{name}.bias"]).relu_()
-        return F.linear(values, parameters["dense_2.weight"], parameters["dense_2.bias"])
+        values = self.dense_0(values.flatten(1)).relu_()
+        return self.dense_2(self.dense_1(values).relu_())

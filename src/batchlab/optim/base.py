@@ -1,8 +1,11 @@
-"""What an optimizer is here: a pair of functions over matrices that hold one trial in each row.
+"""What an optimizer is here: functions over matrices that hold one trial in each row.
 
-`init(parameters)` returns the optimizer's state, matrices of the same shape by name. `update(parameters,
-gradients, state, metaparameters)` makes one update in place; it may use `gradients` as scratch space.
-`metaparameters` holds `[K, 1]` columns, one value for each trial, the learning rate already scheduled.
+`init(parameters)` returns the optimizer's state: tensors by name, one trial in each entry of their first axis.
+`update(parameters, gradients, state, now)` makes one update of K trials in place; it may use `gradients` as scratch
+space. `update_row` does the same for a single row, by one fused kernel, where PyTorch has one: large networks are
+updated so, row by row, small ones all at once.
+
+An optimizer is made for a `Layout`, so that it may treat parameters differently, and by the options of a spec.
 """
 
 from __future__ import annotations
@@ -13,12 +16,34 @@ from dataclasses import dataclass
 from torch import Tensor
 
 State = dict[str, Tensor]
-Metaparameters = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Now:
+    """One update: its number, from 1, and every metaparameter as it is scheduled, [K, 1] each."""
+
+    step: int
+    values: Mapping[str, Tensor]
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.values[name]
+
+
+@dataclass(frozen=True)
+class NowOfRow:
+    """One update of one trial: its number, from 1, and every metaparameter as it is scheduled."""
+
+    step: int
+    values: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
 
 
 @dataclass(frozen=True)
 class Optimizer:
-    """A named pair of functions; see the module's text for their contract."""
+    """Two functions, or three; see the module's text for their contract."""
 
     init: Callable[[Tensor], State]
-    update: Callable[[Tensor, Tensor, State, Metaparameters], None]
+    update: Callable[[Tensor, Tensor, State, Now], None]
+    update_row: Callable[[Tensor, Tensor, State, NowOfRow], None] | None = None

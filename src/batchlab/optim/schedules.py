@@ -1,25 +1,37 @@
-"""Learning rate schedules: functions from the step (updates done before this one, from 0) to the rate."""
+"""Schedules: from the clock before an update to the metaparameters of that update. For networks and for the quadratic
+model alike: plain arithmetic on a few numbers, K trials and many updates at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from torch import Tensor
+import numpy as np
 
-from batchlab.optim.base import Metaparameters
+from batchlab.core.clock import Clocks, Horizon
 
-Schedule = Callable[[Metaparameters, int], Tensor]
+Values = Mapping[str, np.ndarray]
+Schedule = Callable[[Values, Clocks, Horizon], Values]
+"""From metaparameters [K] and the clocks of n updates to those metaparameters that are scheduled, [n, K] each.
+
+The precision is that of the metaparameters. A schedule may set any of them, `batch_size` too, which is among them.
+"""
 
 
-def constant(metaparameters: Metaparameters, step: int) -> Tensor:
-    """Return the initial learning rate, always."""
-    return metaparameters["learning_rate"]
+def constant() -> Schedule:
+    """Return the schedule that leaves every metaparameter as it is."""
+    return lambda values, clocks, horizon: {}
 
 
-def linear_decay(metaparameters: Metaparameters, step: int) -> Tensor:
-    """Return eta_0 (1 - (1 - alpha) t/T) up to T = `learning_rate_decay_steps`, and alpha eta_0 after it.
+def linear_decay(of: str = "learning_rate") -> Schedule:
+    """Return x_0 (1 - (1 - alpha) t/T) up to T = `X_decay_steps`, and alpha x_0 after it; alpha is `end_X_factor`.
 
-    alpha is `end_learning_rate_factor`. (The paper's schedule for ResNet-8, ResNet-50 and VGG-11.)
+    X is the name of a metaparameter. (The paper's schedule of the learning rate for ResNet-8, ResNet-50 and VGG-11.)
     """
-    done = (step / metaparameters["learning_rate_decay_steps"]).clamp(max=1.0)
-    return metaparameters["learning_rate"] * (1 - (1 - metaparameters["end_learning_rate_factor"]) * done)
+
+    def schedule(values: Values, clocks: Clocks, horizon: Horizon) -> Values:
+        start, duration, alpha = values[of], values[f"{of}_decay_steps"], values[f"end_{of}_factor"]
+        done = np.minimum(clocks.step[:, None].astype(start.dtype) / duration, 1)
+        return {of: start * (1 - (1 - alpha) * done)}
+
+    return schedule

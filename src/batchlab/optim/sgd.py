@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from batchlab.optim.base import Metaparameters, Optimizer, State
+from batchlab.optim.base import Now, Optimizer, State
+from batchlab.optim.layout import Layout
 
 
-def init(parameters: Tensor) -> State:
-    """Return no state: SGD remembers nothing."""
-    return {}
+def sgd(layout: Layout) -> Optimizer:
+    """Return plain SGD, which remembers nothing."""
+    return Optimizer(lambda parameters: {}, update)
 
 
-def update(parameters: Tensor, gradients: Tensor, state: State, metaparameters: Metaparameters) -> None:
+def update(parameters: Tensor, gradients: Tensor, state: State, now: Now) -> None:
     """Make one step down the gradient."""
-    parameters.addcmul_(gradients, metaparameters["learning_rate"], value=-1)
-
-
-sgd = Optimizer(init, update)
+    parameters.addcmul_(gradients, now["learning_rate"], value=-1)

@@ -11,7 +11,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.contract import check_program, check_promises
 from batchlab.processes import end_if_imported_by_worker
-from batchlab.run.executor import Failed, LocalExecutor
+from batchlab.run.executor import Failed, make_executor
 from batchlab.search.samplers import draw_points
 
 NUM_POINTS = 2
@@ -40,7 +40,7 @@ def check_trainer(trainer: Trainer, study: Study) -> None:
     check_promises(trainer, study)
     drawn = draw_points(study)[:NUM_POINTS]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
-    with closing(LocalExecutor(trainer, [], num_workers=1)) as executor:
+    with closing(make_executor(trainer, [], num_workers=1)) as executor:
         executor.submit("check", CheckTask(study, points))
         for event in executor.events(timeout=None):
             if isinstance(event, Failed):

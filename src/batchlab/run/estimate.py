@@ -12,9 +12,9 @@ from typing import Any
 from batchlab.core.duration import spell_seconds
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
-from batchlab.engine.base import Point
+from batchlab.engine.base import Point, Trainer
 from batchlab.run import pack_size_cache
-from batchlab.run.executor import CalibrateTask, Errand, Failed, Finished, LocalExecutor
+from batchlab.run.executor import CalibrateTask, Errand, Executor, Failed, Finished, make_executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
 from batchlab.run.progress import count_evaluations
@@ -60,14 +60,18 @@ class StudyEstimate:
     pilot: Pilot
 
 
-def estimate_sweep(sweep: Sweep, data_dir: Path | None, tell: Tell = lambda sentence: None) -> list[StudyEstimate]:
+def estimate_sweep(
+    sweep: Sweep, data_dir: Path | None, tell: Tell = lambda sentence: None, trainer: Trainer | None = None
+) -> list[StudyEstimate]:
     """Return the cost of every study, from its pilot; `tell` is told of each, and of long waits.
+
+    `trainer` is one of the user's own.
 
     The best pack size, where this machine has not measured it before, is measured first and remembered.
     """
-    trainer, studies = make_trainer(sweep, data_dir), sweep.studies()
+    trainer, studies = trainer or make_trainer(sweep, data_dir), sweep.studies()
     seen: dict[int, tuple[Calibration, Pilot]] = {}
-    with closing(LocalExecutor(trainer, [], num_workers=1)) as executor:
+    with closing(make_executor(trainer, [], num_workers=1)) as executor:
         for study in studies:
             calibration = _calibrate(executor, study, tell)
             pilot = _fly(executor, study, calibration, len(studies), tell)
@@ -77,7 +81,7 @@ def estimate_sweep(sweep: Sweep, data_dir: Path | None, tell: Tell = lambda sent
     return [_estimate(study, *seen[study.batch_size], goals) for study in studies]
 
 
-def _calibrate(executor: LocalExecutor, study: Study, tell: Tell) -> Calibration:
+def _calibrate(executor: Executor, study: Study, tell: Tell) -> Calibration:
     calibration = pack_size_cache.recall(study)
     if calibration is None:
         point = study.metaparameters(draw_points(study)[0])
@@ -86,7 +90,7 @@ def _calibrate(executor: LocalExecutor, study: Study, tell: Tell) -> Calibration
     return calibration
 
 
-def _fly(executor: LocalExecutor, study: Study, calibration: Calibration, num_studies: int, tell: Tell) -> Pilot:
+def _fly(executor: Executor, study: Study, calibration: Calibration, num_studies: int, tell: Tell) -> Pilot:
     bound = study.trials * study.max_steps * calibration.seconds_per_trial_step
     seconds = min(PILOT_SECONDS, MOST_SECONDS / num_studies, max(LEAST_SECONDS, SHARE * bound))
     drawn = draw_points(study)[: min(TRIALS, study.trials)]
@@ -96,7 +100,7 @@ def _fly(executor: LocalExecutor, study: Study, calibration: Calibration, num_st
     return pilot
 
 
-def _answer(executor: LocalExecutor, errand: Errand, tell: Tell) -> Any:
+def _answer(executor: Executor, errand: Errand, tell: Tell) -> Any:
     """Return what an errand brings; say now and then that it is still under way."""
     executor.submit(errand.study.batch_size, errand)
     waited = 0.0

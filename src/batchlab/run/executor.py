@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from queue import Empty, SimpleQueue
 from typing import IO, Any, Protocol
 
 from batchlab.core.study import Study
@@ -109,6 +111,13 @@ class Failed:
 Event = Progress | Finished | Paused | Stopped | Failed
 
 
+def make_executor(trainer: Trainer, batch_sizes: list[int], num_workers: int) -> LocalExecutor | HereExecutor:
+    """Return worker processes; for a trainer that cannot leave this one, a thread."""
+    if getattr(trainer, "stays_here", False):
+        return HereExecutor(trainer, batch_sizes)
+    return LocalExecutor(trainer, batch_sizes, num_workers)
+
+
 class LocalExecutor:
     """Runs tasks in processes on this machine. Tasks of one study share the end of its race."""
 
@@ -178,6 +187,53 @@ class LocalExecutor:
             worker.close()
         for worker in self._workers:
             worker.join()
+
+
+class HereExecutor:
+    """Runs one task at a time in a thread of this process: for what is written at a prompt or in a notebook."""
+
+    def __init__(self, trainer: Trainer, batch_sizes: list[int]) -> None:
+        self._signals = Signals(batch_sizes, num_workers=1)
+        self._content = (trainer, self._signals)
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        self._key: Any = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def num_idle(self) -> int:
+        """One while nothing is trained."""
+        return int(self._key is None)
+
+    def submit(self, key: Any, task: PackTask | Errand) -> None:
+        """Begin a task; `key` comes back with its events."""
+        self._key = key
+
+        def attempt() -> None:
+            self._events.put(_attempt(key, task, lambda: self._content, 0, self._events.put))
+
+        self._thread = threading.Thread(target=attempt, name="batchlab worker", daemon=True)
+        self._thread.start()
+
+    def events(self, timeout: float | None) -> Iterator[Event]:
+        """Yield what the task has said, waiting for up to `timeout` seconds; None waits for the first."""
+        with suppress(Empty):
+            event = self._events.get(timeout=timeout)
+            if not isinstance(event, Progress):
+                self._key = None
+            yield event
+
+    def stop(self) -> None:
+        """Ask the task to write its checkpoint and end."""
+        self._signals.stop()
+
+    def close(self) -> None:
+        """Let the task end at its next checkpoint: a thread cannot be killed."""
+        self._signals.stop()
+        if self._thread is not None:
+            self._thread.join()
+
+
+Executor = LocalExecutor | HereExecutor
 
 
 def _check_script() -> None:
@@ -292,15 +348,21 @@ def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, number: 
             key, task = pipe.recv()
         except EOFError:
             return
-        pipe.send(_attempt(key, task, parcel, number, pipe))
+        pipe.send(_attempt(key, task, lambda: parcel.content, number, pipe.send))
 
 
-def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, number: int, pipe: Connection) -> Event:
+def _attempt(
+    key: Any,
+    task: PackTask | Errand,
+    content: Callable[[], tuple[Trainer, Signals]],
+    number: int,
+    tell: Callable[[Event], None],
+) -> Event:
     try:
-        trainer, signals = parcel.content
+        trainer, signals = content()
         if not isinstance(task, PackTask):
             return Finished(key, task.perform(trainer))
-        result = _train(key, task, trainer, signals, number, pipe)
+        result = _train(key, task, trainer, signals, number, tell)
         return Paused(key) if result is None else Finished(key, result)
     except Interrupted:
         return Stopped(key)
@@ -313,7 +375,7 @@ def _attempt(key: Any, task: PackTask | Errand, parcel: Parcel, number: int, pip
 
 
 def _train(
-    key: Any, task: PackTask, trainer: Trainer, signals: Signals, number: int, pipe: Connection
+    key: Any, task: PackTask, trainer: Trainer, signals: Signals, number: int, tell_all: Callable[[Event], None]
 ) -> PackResult | None:
     size, told = task.study.batch_size, 0.0
     if not task.stops_at_goal:
@@ -323,7 +385,7 @@ def _train(
         nonlocal told
         if time.perf_counter() - told > PROGRESS_SECONDS:
             told = time.perf_counter()
-            pipe.send(Progress(key, standing))
+            tell_all(Progress(key, standing))
 
     hooks = Hooks(
         end_step=lambda: signals.end_step(size),

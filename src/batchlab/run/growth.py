@@ -33,11 +33,18 @@ MOST_TOGETHER = 100_000
 """Trials of a pack at the most, where a spec does not ask for more."""
 
 
-def open_study(study: Study, home: StudyFolder, trainer: str | None = None, sweep: str | None = None) -> StudyFolder:
+def open_study(
+    study: Study,
+    home: StudyFolder,
+    trainer: str | None = None,
+    sweep: str | None = None,
+    *,
+    changed_code: bool = False,
+) -> StudyFolder:
     """Return the folder in which a study is to be filled, with its record: its own, or `growing` where it grows.
 
-    `trainer` is the class of a trainer of the user's own: the study is not gone on with by another. `sweep` is the
-    digest of what cannot grow in the study's spec.
+    `trainer` is the class, or the file, of a trainer of the user's own: the study is not gone on with by another,
+    unless `changed_code` says that this is meant. `sweep` is the digest of what cannot grow in the study's spec.
     """
     home.settle()
     if not home.has_begun():
@@ -47,6 +54,8 @@ def open_study(study: Study, home: StudyFolder, trainer: str | None = None, swee
     check_stored(home, study)
     if home.growing.has_record:
         check_stored(home.growing, study)
+    if changed_code and trainer is not None:
+        home.save_record(home.record().model_copy(update={"trainer": trainer}))
     _check_trainer(home, trainer)
     if home.record().state == "running":
         return _renewed(home, study)
@@ -84,6 +93,11 @@ def _most_together(study: Study) -> int:
 def _check_trainer(home: StudyFolder, trainer: str | None) -> None:
     trained_by = home.record().trainer
     if trained_by not in (None, trainer):
+        if trainer is not None and trainer.partition(" (")[0] == trained_by.partition(" (")[0]:
+            raise LabError(
+                f"{home.folder} was trained by {trained_by}, and that file is another now, {trainer}. Change it back, "
+                "give the sweep a new name, or go on all the same with --changed-code (changed_code=True)."
+            )
         given = f"not by {trainer}" if trainer else "and batchlab's own trainer would train something else"
         raise LabError(
             f"{home.folder} was trained by {trained_by}, {given}. "

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from batchlab.core.growth import fixed_digest
 from batchlab.core.limits import MOST_WORKERS
@@ -16,13 +17,14 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.errors import BatchlabError, InputError, Interrupted, shown
 from batchlab.held import check_held
+from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise
 from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
 from batchlab.run.displays import Display, default_display
-from batchlab.run.executor import CalibrateTask, Event, Failed, Finished, LocalExecutor, Paused, Progress
+from batchlab.run.executor import CalibrateTask, Event, Executor, Failed, Finished, Paused, Progress, make_executor
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
@@ -36,8 +38,21 @@ CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5
 
 
+class OwnSweep(Protocol):
+    """A sweep that brings its own trainer, as `batchlab.TorchSweep` does."""
+
+    @property
+    def spec(self) -> Sweep:
+        """What is searched, as data."""
+        ...
+
+    def make_trainer(self) -> Trainer:
+        """Return who trains it."""
+        ...
+
+
 def run_sweep(
-    sweep: Sweep,
+    sweep: Sweep | OwnSweep,
     lab: Path | str,
     *,
     data_dir: Path | None = None,
@@ -45,6 +60,7 @@ def run_sweep(
     trainer: Trainer | None = None,
     display: Display | None = None,
     only: range | None = None,
+    changed_code: bool = False,
 ) -> ShownSummary | None:
     """Train all studies of a sweep, store them in a lab, going on from whatever is there, and return the answer.
 
@@ -52,22 +68,27 @@ def run_sweep(
     `trainer` replaces the one that the workload's name would get: your own training code, say. It is tried first
     (`check_trainer`), and every sweep is checked, wherever it comes from.
     `display` shows progress: by default a table in a notebook, and nothing elsewhere; `run.displays` has others.
+    A sweep of your own network (`TorchSweep`) brings its trainer; where its file is another than the one that a lab
+    was begun with, it is refused unless `changed_code` says that this is meant.
     With `only`, these points are trained and the studies stay unfinished: None is returned while no study is finished.
     Raises Interrupted after a signal, once the running packs have written their checkpoints; before there are any,
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
     _check_workers(num_workers)
-    lab, own_trainer = Path(lab), None if trainer is None else type(trainer).__qualname__
+    if not isinstance(sweep, Sweep):
+        own = sweep
+        sweep, trainer = own.spec, own.make_trainer()
+    lab, own_trainer = Path(lab), None if trainer is None else getattr(trainer, "label", type(trainer).__qualname__)
     with _handled_by(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
         if trainer is None:
-            trainer = make_trainer(sweep, data_dir)
+            trainer, sweep = make_trainer(sweep, data_dir), with_defaults(sweep)
         elif not _is_finished(sweep, lab):
             check_own_trainer(trainer, sweep)
         store = Lab.create(lab)
         with store.locked():
             sweep = store.admit(sweep)
-            runs = _study_runs(sweep, store, only, own_trainer)
+            runs = _study_runs(sweep, store, only, own_trainer, changed_code)
             shown_on = display or default_display()
             _Runner(runs, trainer, num_workers or default_workers(), shown_on, SetAside(lab)).run()
     results = store.results(sweep).results
@@ -84,7 +105,9 @@ def _check_workers(num_workers: int | None) -> None:
         raise InputError(f"num_workers = {shown(num_workers)}: give a number from 1 to {MOST_WORKERS:,}.")
 
 
-def _study_runs(sweep: Sweep, store: Lab, only: range | None, own_trainer: str | None) -> list[StudyRun]:
+def _study_runs(
+    sweep: Sweep, store: Lab, only: range | None, own_trainer: str | None, changed_code: bool
+) -> list[StudyRun]:
     return [
         StudyRun(
             study,
@@ -92,6 +115,7 @@ def _study_runs(sweep: Sweep, store: Lab, only: range | None, own_trainer: str |
             keep_states=sweep.engine.keep_states,
             only=only,
             own_trainer=own_trainer,
+            changed_code=changed_code,
             sweep=fixed_digest(sweep),
         )
         for study in sweep.studies()
@@ -125,13 +149,13 @@ class _Runner:
             self._settle_pack_size(run)
         if all(run.is_done for run in self._runs.values()):
             return
-        executor = LocalExecutor(self._trainer, list(self._runs), self._num_workers)
+        executor = make_executor(self._trainer, list(self._runs), self._num_workers)
         with self._stopping_on_signals(executor), closing(executor), self._display:
             self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
             raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
 
-    def _fill(self, executor: LocalExecutor) -> None:
+    def _fill(self, executor: Executor) -> None:
         while True:
             if not self._is_stopping:
                 self._feed(executor)
@@ -142,7 +166,7 @@ class _Runner:
             check_held()
             self._display.show(list(self._progress.values()), self._num_workers)
 
-    def _feed(self, executor: LocalExecutor) -> None:
+    def _feed(self, executor: Executor) -> None:
         """Give every idle worker something to do; large batches, the longest studies as a rule, go first."""
         for run in reversed(self._runs.values()):
             batch_size = run.study.batch_size
@@ -203,7 +227,7 @@ class _Runner:
             run.choose_pack_size(remembered.pack_size)
 
     @contextmanager
-    def _stopping_on_signals(self, executor: LocalExecutor) -> Iterator[None]:
+    def _stopping_on_signals(self, executor: Executor) -> Iterator[None]:
         """Turn the first Ctrl-C, SIGTERM or SIGHUP into a clean stop; the second ends at once, and that is all."""
         is_ending = False
 

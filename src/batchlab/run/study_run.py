@@ -45,10 +45,11 @@ class StudyRun:
         keep_states: bool = False,
         only: range | None = None,
         own_trainer: str | None = None,
+        changed_code: bool = False,
         sweep: str | None = None,
     ) -> None:
         self.study, self._home, self._keep_states, self._only = study, home, keep_states, only
-        self._folder = open_study(study, home, own_trainer, sweep)
+        self._folder = open_study(study, home, own_trainer, sweep, changed_code=changed_code)
         self._record = self._folder.record()
         self._parts: dict[str, Part] = {}
         self._pending: dict[str, tuple[int, ...]] = {}

@@ -14,6 +14,7 @@ from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Workload
 from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
+from batchlab.optim.registry import with_defaults
 from batchlab.spec.at_tables import narrowed
 from batchlab.spec.check import check_sweep
 from batchlab.spec.doubled import check_doubled
@@ -43,6 +44,14 @@ def load_sweep(spec: str, settings: Sequence[str] = ()) -> Sweep:
         raise
 
 
+def with_settings(data: dict[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+    """Return the data of a spec with some values changed, each written as KEY=VALUE."""
+    changed = copy.deepcopy(data)
+    for setting in settings:
+        _apply(changed, setting)
+    return changed
+
+
 def _parsed(data: dict[str, Any], base: dict[str, Any], source: str) -> Sweep:
     sweep = Sweep.parse(data, source)
     try:
@@ -51,7 +60,7 @@ def _parsed(data: dict[str, Any], base: dict[str, Any], source: str) -> Sweep:
         check_sweep(sweep)
     except SpecError as error:
         raise SpecError(f"{source}: {error}") from None
-    return sweep
+    return with_defaults(sweep)
 
 
 def _is_sound(data: dict[str, Any], base: dict[str, Any]) -> bool:

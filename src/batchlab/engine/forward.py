@@ -1,0 +1,162 @@
+"""How the logits of K trials are computed from their parameter matrix: three forms, one for each kind of network.
+
+- `Single`: the module itself, whose parameters are views of the one row.
+- `Packed`: K trials by the network's own hand-written form, where that is faster than anything else.
+- `Vectorised`: K trials of any module that `torch.func` can vectorise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.torch_random import fork_rng
+from batchlab.models.base import Network, Packable
+
+
+class Forward(ABC):
+    """The forward pass of K trials, over their parameters."""
+
+    def __init__(self, network: nn.Module, parameters: ParameterMatrix) -> None:
+        self.network, self.parameters = network, parameters
+
+    @abstractmethod
+    def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [K, B, ...] for inputs [K, B, ...]; the dropout masks [K, B, ...] are given only while training."""
+
+    @abstractmethod
+    def keep(self, rows: Tensor) -> Forward:
+        """Return the form for some of the trials."""
+
+    @property
+    def buffers(self) -> dict[str, Tensor]:
+        """What the trials keep beside their parameters, [K, ...] each, by name."""
+        return {}
+
+    def train(self, is_training: bool) -> None:
+        """Say whether what follows is training or evaluation."""
+        if self.network.training != is_training:
+            self.network.train(is_training)
+
+    def begin_step(self) -> None:
+        """Make ready for the microbatches of a training step."""
+        self.train(True)
+
+    def end_step(self) -> None:
+        """Take in what the microbatches of a training step have told; most networks learn nothing from it."""
+        return
+
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Undo what passes within do to the buffers, and to PyTorch's generators: they are no part of the training."""
+        before = {name: buffer.clone() for name, buffer in self.buffers.items()}
+        with fork_rng(self.parameters.values.device):
+            yield
+        self.begin_step()
+        for name, buffer in self.buffers.items():
+            buffer.copy_(before[name])
+
+
+class Single(Forward):
+    """One trial: the module itself."""
+
+    def __init__(self, network: nn.Module, parameters: ParameterMatrix) -> None:
+        super().__init__(network, parameters)
+        parameters.adopt(network)
+
+    def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [1, B, ...]."""
+        if isinstance(self.network, Network):
+            self.network.masks = None if masks is None else masks.squeeze(0)
+        logits: Tensor = self.network(inputs.squeeze(0))
+        return logits.unsqueeze(0)
+
+    @property
+    def buffers(self) -> dict[str, Tensor]:
+        """The module's own."""
+        return {name: buffer.unsqueeze(0) for name, buffer in self.network.named_buffers()}
+
+    def keep(self, rows: Tensor) -> Forward:
+        """Return itself; where its trial leaves, a form without any."""
+        return self if len(rows) else Vectorised(self.network, self.parameters.keep(rows), {})
+
+    def begin_step(self) -> None:
+        """Make the module ready."""
+        super().begin_step()
+        if isinstance(self.network, Network):
+            self.network.begin_step()
+
+    def end_step(self) -> None:
+        """Let the module update its running averages."""
+        if isinstance(self.network, Network):
+            self.network.end_step()
+
+
+class Packed(Forward):
+    """Any number of trials of a network that has a form of its own for them."""
+
+    def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [K, B, ...]."""
+        assert isinstance(self.network, Packable)
+        return self.network.packed_logits(self.parameters.views, inputs, masks)
+
+    def keep(self, rows: Tensor) -> Forward:
+        """Return the form for some of the trials."""
+        return Packed(self.network, self.parameters.keep(rows))
+
+
+class Vectorised(Forward):
+    """Several trials of any module."""
+
+    def __init__(self, network: nn.Module, parameters: ParameterMatrix, buffers: Mapping[str, Tensor]) -> None:
+        super().__init__(network, parameters)
+        self._buffers = dict(buffers)
+
+    def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return [K, B, ...]."""
+        if isinstance(self.network, Network) and masks is not None:
+            return vmap(self._masked_logits_of_one)(self.parameters.views, self._buffers, inputs, masks)
+        return vmap(self._logits_of_one)(self.parameters.views, self._buffers, inputs)
+
+    def _logits_of_one(self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor) -> Any:
+        return functional_call(self.network, {**parameters, **buffers}, (inputs,))
+
+    def _masked_logits_of_one(
+        self, parameters: dict[str, Tensor], buffers: dict[str, Tensor], inputs: Tensor, masks: Tensor
+    ) -> Any:
+        assert isinstance(self.network, Network)
+        self.network.masks = masks
+        try:
+            return self._logits_of_one(parameters, buffers, inputs)
+        finally:
+            self.network.masks = None
+
+    @property
+    def buffers(self) -> dict[str, Tensor]:
+        """Those of all trials, stacked."""
+        return self._buffers
+
+    def keep(self, rows: Tensor) -> Forward:
+        """Return the form for some of the trials."""
+        buffers = {name: buffer[rows] for name, buffer in self._buffers.items()}
+        return Vectorised(self.network, self.parameters.keep(rows), buffers)
+
+
+def make_forward(networks: Sequence[nn.Module]) -> Forward:
+    """Return the form in which some networks of one kind, each with its initial parameters, train."""
+    network = networks[0]
+    if isinstance(network, Packable):
+        return Packed(network, ParameterMatrix.of(networks, is_written=True))
+    parameters = ParameterMatrix.of(networks)
+    if len(networks) == 1:
+        return Single(network, parameters)
+    named = [dict(each.named_buffers()) for each in networks]
+    buffers = {name: torch.stack([each[name] for each in named]) for name in named[0]}
+    return Vectorised(network, parameters, buffers)

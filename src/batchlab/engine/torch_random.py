@@ -1,0 +1,25 @@
+"""PyTorch's own random numbers, for modules that are none of ours: set from our streams, given back afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from batchlab.core.seeds import Stream, generator
+
+TORCH = 1
+"""The last key of a stream whose one number seeds PyTorch's generator. Stored results depend on it: never change it."""
+
+
+def torch_seed(seed: int, stream: Stream, *key: int) -> int:
+    """Return the seed of PyTorch's generator for a stream: what a module draws there depends on nothing else."""
+    return int(generator(seed, stream, *key, TORCH).integers(1 << 63))
+
+
+@contextmanager
+def fork_rng(device: torch.device) -> Iterator[None]:
+    """Leave the state of PyTorch's generators, on the processor and on a device, as it was before."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        yield

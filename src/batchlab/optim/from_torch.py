@@ -1,0 +1,147 @@
+"""PyTorch's own optimizers, `torch.optim.NAdam` say, over rows of the parameter matrix.
+
+Each row has an optimizer of its own, over views of its parameters in their shapes. Its state lives in tensors of ours,
+so that it is stored and gone on with like every other: what PyTorch keeps as a number becomes a tensor, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from batchlab.errors import SpecError, shown, unknown_name
+from batchlab.optim.base import Now, NowOfRow, Optimizer, State
+from batchlab.optim.layout import Layout
+from batchlab.optim.metaparameter import LEARNING_RATE, Bounds, Metaparameter
+
+PREFIX = "torch.optim."
+ANY = Bounds(float("-inf"))
+REFUSED = {
+    "LBFGS": "it evaluates a batch several times for one update",
+    "SparseAdam": "it takes sparse gradients only",
+    "Optimizer": "it is the class that the others extend",
+    "Muon": "it takes matrices only",
+}
+PAIRS = {"betas": ("beta_1", "beta_2"), "etas": ("eta_minus", "eta_plus"), "step_sizes": ("least_step", "largest_step")}
+"""Arguments that are pairs of numbers, and what the two are called here."""
+
+STARTED = "started"
+"""Whether a row has made its first update: then PyTorch makes the rest of its state."""
+
+
+def torch_metaparameters(name: str) -> tuple[Metaparameter, ...]:
+    """Return the numbers that an optimizer of PyTorch takes, with its defaults; SpecError where it is unknown."""
+    found = [LEARNING_RATE]
+    for argument in _arguments(name):
+        if argument.name in PAIRS:
+            names = zip(PAIRS[argument.name], argument.default, strict=True)
+            found += [Metaparameter(part, ANY, float(value)) for part, value in names]
+        elif _is_number(argument.default) and argument.name != "lr":
+            found.append(Metaparameter(argument.name, ANY, float(argument.default)))
+    return tuple(found)
+
+
+def torch_optimizer(layout: Layout, name: str) -> Optimizer:
+    """Return one of PyTorch's optimizers for parameters that lie so."""
+
+    def init(parameters: Tensor) -> State:
+        trials = len(parameters)
+        zeros, kept = partial(torch.zeros, device=parameters.device), _kept(name, layout, parameters.dtype)
+        state = {key: zeros((trials, *shape), dtype=dtype) for key, (shape, dtype) in kept.items()}
+        return {**state, STARTED: zeros(trials, 1)}
+
+    def update_row(parameters: Tensor, gradients: Tensor, state: State, now: NowOfRow) -> None:
+        rows, grads = layout.segments(parameters.unsqueeze(0)), layout.segments(gradients.unsqueeze(0))
+        leaves = {key: nn.Parameter(segment[0]) for key, segment in rows.items()}
+        for key, leaf in leaves.items():
+            leaf.grad = grads[key][0]
+        optimizer = _made(name, leaves, now)
+        if bool(state[STARTED]):
+            _load(optimizer, leaves, state)
+        with torch.enable_grad():
+            optimizer.step()
+        _save(optimizer, leaves, state)
+        state[STARTED].fill_(1)
+
+    def update(parameters: Tensor, gradients: Tensor, state: State, now: Now) -> None:
+        for row in range(len(parameters)):
+            own = {key: tensor[row] for key, tensor in state.items()}
+            values = {key: float(column[row]) for key, column in now.values.items()}
+            update_row(parameters[row], gradients[row], own, NowOfRow(now.step, values))
+
+    return Optimizer(init, update, update_row)
+
+
+@cache
+def _arguments(name: str) -> tuple[inspect.Parameter, ...]:
+    kind = _class(name)
+    return tuple(each for each in inspect.signature(kind).parameters.values() if each.name != "params")
+
+
+def _class(name: str) -> type[torch.optim.Optimizer]:
+    short = name.removeprefix(PREFIX)
+    known = {key: each for key, each in vars(torch.optim).items() if isinstance(each, type)}
+    known = {key: each for key, each in known.items() if issubclass(each, torch.optim.Optimizer)}
+    if short not in known:
+        raise SpecError(unknown_name("optimizer", name, [PREFIX + key for key in known]))
+    if short in REFUSED:
+        raise SpecError(f"optimizer {shown(name)} cannot be used here: {REFUSED[short]}.")
+    return known[short]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _made(name: str, leaves: dict[str, nn.Parameter], now: NowOfRow) -> torch.optim.Optimizer:
+    given: dict[str, Any] = {"lr": now["learning_rate"]}
+    for argument in _arguments(name):
+        if argument.name in PAIRS:
+            given[argument.name] = tuple(now[part] for part in PAIRS[argument.name])
+        elif argument.name != "lr" and _is_number(argument.default):
+            given[argument.name] = now[argument.name]
+    try:
+        return _class(name)(leaves.values(), **given)
+    except ValueError as error:
+        raise SpecError(f"optimizer {name}: {shown(str(error), 200)}") from None
+
+
+def _kept(name: str, layout: Layout, dtype: torch.dtype) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+    """Return what the optimizer keeps of one row, by name: shapes and types, from a first update of nothing.
+
+    Numbers that are zero by default are none there: with a momentum, say, it keeps a velocity.
+    """
+    named = zip(layout.names, layout.shapes, strict=True)
+    leaves = {key: nn.Parameter(torch.zeros(shape, dtype=dtype)) for key, shape in named}
+    for leaf in leaves.values():
+        leaf.grad = torch.zeros_like(leaf)
+    defaults = {each.name: each.default for each in torch_metaparameters(name)}
+    values = {key: value or 0.1 for key, value in defaults.items()}
+    optimizer = _made(name, leaves, NowOfRow(1, values))
+    optimizer.step()
+    return {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in _tensors(optimizer, leaves).items()}
+
+
+def _tensors(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter]) -> dict[str, Tensor]:
+    """Return the optimizer's state, by parameter and name; numbers as tensors."""
+    return {
+        f"{key}.{part}": value if isinstance(value, Tensor) else torch.tensor(float(value))
+        for key, leaf in leaves.items()
+        for part, value in optimizer.state[leaf].items()
+        if isinstance(value, Tensor) or _is_number(value)
+    }
+
+
+def _load(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter], state: State) -> None:
+    for key, leaf in leaves.items():
+        own = {name.removeprefix(f"{key}."): tensor for name, tensor in state.items() if name.startswith(f"{key}.")}
+        optimizer.state[leaf] = {part: tensor.clone() for part, tensor in own.items()}
+
+
+def _save(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter], state: State) -> None:
+    for name, tensor in _tensors(optimizer, leaves).items():
+        state[name].copy_(tensor)

@@ -1,0 +1,108 @@
+"""A study of one's own in a file of Python, and the trainer that workers make from it.
+
+A file of Python is code: it is executed, here and in every worker. A lab stores its digest and never the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from batchlab.core.study import Study
+from batchlab.engine.base import Point, Program, UpTo
+from batchlab.errors import InputError, TrainerError, shown
+from batchlab.own.torch_sweep import TorchSweep
+
+if TYPE_CHECKING:
+    from batchlab.own.trainer import OwnTrainer
+
+MODULE = "batchlab_own_study"
+"""The name that the file is imported by, so that what stands below `if __name__ == "__main__":` is not run."""
+
+
+def load_own_sweep(path: Path) -> TorchSweep:
+    """Execute a file of Python and return the one sweep that it makes."""
+    module = _imported(path)
+    found = {id(each): each for each in vars(module).values() if isinstance(each, TorchSweep)}
+    if len(found) != 1:
+        number = "none" if not found else f"{len(found)} of them"
+        raise InputError(
+            f"{path} must make one batchlab.TorchSweep and give it a name at its top level; it has {number}."
+        )
+    return next(iter(found.values()))
+
+
+def file_digest(path: Path) -> str:
+    """Return the digest of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _imported(path: Path) -> ModuleType:
+    """Return the file as a module; files beside it can be imported by it, as when it is run."""
+    spec = importlib.util.spec_from_file_location(MODULE, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise InputError(f"{path} is no file of Python.")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules[MODULE] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"line {frame.lineno} of {frame.filename}"
+        raise InputError(
+            f"{path} cannot be executed: {type(error).__name__}: {shown(str(error), 300)} ({place})"
+        ) from error
+    finally:
+        sys.path.remove(str(path.resolve().parent))
+    return module
+
+
+class FileTrainer:
+    """The trainer of the sweep in a file: what is sent to a worker is the file's place, and its digest."""
+
+    def __init__(self, path: Path, sweep: TorchSweep) -> None:
+        self._path, self._digest = path.resolve(), file_digest(path)
+        self.label = f"{path.name} ({self._digest})"
+        """What a lab remembers of who has trained a study."""
+
+        self._own = sweep.trainer
+
+    @cached_property
+    def _own(self) -> OwnTrainer:
+        if file_digest(self._path) != self._digest:
+            raise TrainerError(f"{self._path} was changed while it was run.")
+        return load_own_sweep(self._path).trainer
+
+    def check(self, study: Study) -> None:
+        """Let the trainer check a study."""
+        self._own.check(study)
+
+    def pack_size(self, study: Study) -> int | UpTo:
+        """Return what the trainer says."""
+        return self._own.pack_size(study)
+
+    def metrics(self, study: Study) -> tuple[str, ...]:
+        """Return what the trainer says."""
+        return self._own.metrics(study)
+
+    def program(self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None) -> Program:
+        """Return the trainer's program."""
+        return self._own.program(study, points, state)
+
+    @property
+    def device_name(self) -> str:
+        """The device that programs run on."""
+        return self._own.device_name
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"_path": self._path, "_digest": self._digest, "label": self.label}

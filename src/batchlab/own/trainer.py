@@ -1,0 +1,126 @@
+"""The trainer of a network of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from batchlab.core.study import Study
+from batchlab.data.base import train_subset
+from batchlab.engine.base import Point, UpTo, measured_pack_size
+from batchlab.engine.check import check_training
+from batchlab.engine.device import find_device
+from batchlab.engine.forward import make_forward
+from batchlab.engine.problem import Problem, Split
+from batchlab.engine.program import TorchProgram
+from batchlab.errors import TrainerError
+from batchlab.own.data import split_of
+from batchlab.own.objective import Measure, OwnObjective
+
+PACKED_EXAMPLES = 4
+"""Examples on which a pack and single trials are compared."""
+
+TOLERANCE = 1e-4
+"""How far gradients of a trial may lie apart, alone and in a pack, relative to their size."""
+
+
+class OwnTrainer:
+    """Trains networks that a function makes, on tensors in memory."""
+
+    stays_here = True
+    """It is not sent to other processes: functions that are written at a prompt cannot be."""
+
+    def __init__(
+        self,
+        make_network: Callable[[], nn.Module],
+        examples: Mapping[str, Any],
+        loss: Measure,
+        metrics: Mapping[str, Measure],
+        device: str,
+        precision: str,
+        microbatch_size: int | None,
+    ) -> None:
+        self._make_network, self._objective = make_network, OwnObjective(loss, metrics)
+        self._names = ("loss", *metrics)
+        self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
+        self._examples = {name: split_of(name, each) for name, each in examples.items() if each is not None}
+
+    def check(self, study: Study) -> None:
+        """Raise SpecError where the study names something unknown or asks for the impossible."""
+        check_training(study, self.metrics(study), len(self._examples["train"].labels))
+
+    def pack_size(self, study: Study) -> int | UpTo:
+        """Return 1 where trials cannot be vectorised, or not with the same result; else what may be measured."""
+        return measured_pack_size(study) if self._is_vectorised else 1
+
+    def metrics(self, study: Study) -> tuple[str, ...]:
+        """Return `split/metric` for every evaluated split that there is."""
+        return tuple(f"{split}/{name}" for split in study.evaluation.splits for name in self._names)
+
+    def program(
+        self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
+    ) -> TorchProgram:
+        """Return the program for these points, at step 0 or as `state` left it."""
+        problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
+        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size or "auto")
+        if state is not None:
+            program.restore(state)
+        return program
+
+    @property
+    def device_name(self) -> str:
+        """The device that programs run on, as PyTorch spells it."""
+        return str(self._problem.device)
+
+    @cached_property
+    def _problem(self) -> Problem:
+        device = find_device(self._device_name)
+        train = self._examples["train"]
+        on_device = Split(train.inputs.to(device), train.labels.to(device))
+        return Problem(self._network, self._objective, 0, on_device, {}, device)
+
+    def _network(self) -> nn.Module:
+        network = self._make_network()
+        if not isinstance(network, nn.Module):
+            raise TrainerError(f"model() returned {type(network).__name__}, not a torch.nn.Module.")
+        return network
+
+    def _evaluated(self, split: str) -> Split:
+        """Return the examples that a split is measured on; of training as many as validation has."""
+        if split not in self._examples:
+            raise TrainerError(f"sweep.evaluate.splits: there are no {split} examples: give `{split}`.")
+        examples, size = self._examples[split], len(self._examples["val"].labels)
+        if split != "train" or size >= len(examples.labels):
+            return examples
+        return replace(examples, rows=torch.from_numpy(train_subset(len(examples.labels), size)))
+
+    @cached_property
+    def _is_vectorised(self) -> bool:
+        """Whether `torch.func` vectorises the network, and two trials so train as each does alone."""
+        problem, size = self._problem, min(PACKED_EXAMPLES, len(self._examples["train"].labels))
+        inputs = problem.train.inputs[:size].expand(2, *problem.train.inputs[:size].shape)
+        labels = problem.train.labels[:size].expand(2, *problem.train.labels[:size].shape)
+        try:
+            together = self._step([0, 1], inputs, labels)
+            alone = [self._step([trial], inputs[:1], labels[:1]) for trial in (0, 1)]
+        except Exception:  # whatever a module does that cannot be vectorised
+            return False
+        return all(
+            torch.allclose(together[name][trial], alone[trial][name][0].to(together[name].dtype), TOLERANCE, 1e-6)
+            for name in together
+            for trial in (0, 1)
+        )
+
+    def _step(self, trials: list[int], inputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return gradients and buffers after one training pass; what is drawn at random differs between two."""
+        forward = make_forward([self._problem.network(0, trial) for trial in trials])
+        forward.parameters.start(num_microbatches=1)
+        forward.begin_step()
+        forward.parameters.differentiate(self._objective.loss_sums(forward.logits(inputs), labels))
+        return {"gradients": forward.parameters.gradients, **forward.buffers}

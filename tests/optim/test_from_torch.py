@@ -1,0 +1,108 @@
+"""PyTorch's own optimizers over rows: the same updates, and a state that can be stored."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from batchlab.core.workload import Named
+from batchlab.errors import SpecError
+from batchlab.optim.base import Now
+from batchlab.optim.layout import Layout
+from batchlab.optim.registry import load_optimizer, optimizer_entry
+
+LAYOUT = Layout(("kernel", "bias"), ((3, 2, 2, 2), (3,)))
+NAMES = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
+SETTINGS = [(name, {}) for name in [*NAMES, "SGD"]]
+SETTINGS += [("SGD", {"momentum": 0.9}), ("RMSprop", {"momentum": 0.5}), ("Adam", {"weight_decay": 0.1})]
+
+
+def values_of(name, settings):
+    defaults = {each.name: each.default for each in optimizer_entry(Named(name=f"torch.optim.{name}")).metaparameters}
+    return {**defaults, "learning_rate": 0.05, **settings}
+
+
+def columns(values):
+    return {name: torch.full((2, 1), value, dtype=torch.float64) for name, value in values.items()}
+
+
+def shaped(row):
+    return [segment[0] for segment in LAYOUT.segments(row.unsqueeze(0)).values()]
+
+
+@pytest.fixture
+def drawn():
+    random = torch.Generator().manual_seed(0)
+    start = torch.randn(2, LAYOUT.size, generator=random, dtype=torch.float64)
+    return start, torch.randn(6, 2, LAYOUT.size, generator=random, dtype=torch.float64)
+
+
+def trained_by_torch(name, settings, start, gradients):
+    rows = [[torch.nn.Parameter(each.clone()) for each in shaped(row)] for row in start]
+    optimizers = [getattr(torch.optim, name)(row, lr=0.05, **settings) for row in rows]
+    for step in gradients:
+        for row, optimizer, gradient in zip(rows, optimizers, step, strict=True):
+            for parameter, each in zip(row, shaped(gradient), strict=True):
+                parameter.grad = each.clone()
+            optimizer.step()
+    return rows
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_rows_are_updated_as_pytorch_does_and_go_on_from_a_stored_state(name, settings, drawn):
+    start, gradients = drawn
+    parameters, now = start.clone(), columns(values_of(name, settings))
+    first = load_optimizer(Named(name=f"torch.optim.{name}"), LAYOUT)
+    state = first.init(parameters)
+    for step in range(3):
+        first.update(parameters, gradients[step].clone(), state, Now(step + 1, now))
+
+    again = load_optimizer(Named(name=f"torch.optim.{name}"), LAYOUT)
+    stored = again.init(parameters)
+    for key, tensor in state.items():
+        stored[key].copy_(tensor)
+    for step in range(3, 6):
+        again.update(parameters, gradients[step].clone(), stored, Now(step + 1, now))
+
+    for row, expected in zip(parameters, trained_by_torch(name, settings, start, gradients), strict=True):
+        for found, parameter in zip(shaped(row), expected, strict=True):
+            torch.testing.assert_close(found, parameter.detach(), rtol=1e-6, atol=1e-8)
+
+
+def test_its_numbers_are_metaparameters_with_their_defaults():
+    found = {each.name: each.default for each in optimizer_entry(Named(name="torch.optim.NAdam")).metaparameters}
+
+    assert found == {
+        "learning_rate": None,
+        "beta_1": 0.9,
+        "beta_2": 0.999,
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+        "momentum_decay": 0.004,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("torch.optim.Nadam", 'Unknown optimizer "torch.optim.Nadam". Did you mean "torch.optim.NAdam"?'),
+        ("torch.optim.LBFGS", "cannot be used here: it evaluates a batch several times for one update"),
+        ("torch.optim.lr_scheduler", "Unknown optimizer"),
+        ("torch.optim.__builtins__", "Unknown optimizer"),
+        ("os.system", 'Unknown optimizer "os.system"'),
+    ],
+)
+def test_what_is_no_optimizer_of_pytorch_is_refused(name, sentence):
+    with pytest.raises(SpecError) as caught:
+        optimizer_entry(Named(name=name))
+
+    assert sentence in str(caught.value)
+
+
+def test_a_value_that_pytorch_refuses_is_one_sentence(drawn):
+    optimizer = load_optimizer(Named(name="torch.optim.NAdam"), LAYOUT)
+    parameters = drawn[0].clone()
+    now = columns(values_of("NAdam", {"beta_1": 1.5}))
+
+    with pytest.raises(SpecError, match="optimizer torch.optim.NAdam: Invalid beta parameter at index 0: 1.5"):
+        optimizer.update(parameters, drawn[1][0], optimizer.init(parameters), Now(1, now))

@@ -1,0 +1,155 @@
+"""A study of one's own network, from Python."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import Dataset, TensorDataset
+
+from batchlab.engine.base import Point, UpTo
+from batchlab.errors import InputError, SpecError, TrainerError
+from batchlab.run.runner import run_sweep
+
+POINT = {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
+
+
+class Pairs(Dataset):
+    def __init__(self, items):
+        self._items = items
+
+    def __len__(self):
+        return len(self._items)
+
+    def __getitem__(self, index):
+        return self._items[index]
+
+
+def program_of(own, num_trials=1, batch_size=4):
+    return own.trainer.program(own.spec.study(batch_size), [Point(trial, POINT) for trial in range(num_trials)])
+
+
+def trained(program, target=20):
+    while program.step < target:
+        program.advance(target)
+    return program
+
+
+def test_its_spec_is_data_with_its_own_names(make_own):
+    sweep = make_own(max_steps=...).spec
+
+    assert sweep.workload.name == "own/Net/adamw"
+    assert sweep.search.max_examples == 100 * 200
+    assert sweep.search_space["learning_rate"].scale == "log"
+    assert sweep.workload.optimizer.options == {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
+
+
+def test_it_trains_as_a_plain_loop_does(make_own):
+    own = make_own(optimizer="sgd", search_space={"learning_rate": [0.1]})
+    program = own.trainer.program(own.spec.study(4), [Point(0, {"learning_rate": 0.1})])
+    network = own.trainer._problem.network(own.spec.seed, 0)
+    inputs, labels = own.trainer._problem.train.inputs, own.trainer._problem.train.labels
+    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._draw_batches(20)
+
+    for (batch,) in batches:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(network(inputs[batch]), labels[batch]).backward()
+        optimizer.step()
+
+    expected = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+    torch.testing.assert_close(torch.from_numpy(trained(program).state()["parameters"][0]), expected)
+
+
+def test_a_pack_trains_as_its_trials_do_alone(make_own):
+    own = make_own()
+
+    together = trained(program_of(own, 3)).state()["parameters"]
+
+    for trial in range(3):
+        alone = trained(own.trainer.program(own.spec.study(4), [Point(trial, POINT)])).state()["parameters"][0]
+        torch.testing.assert_close(torch.from_numpy(together[trial]), torch.from_numpy(alone), rtol=1e-4, atol=1e-5)
+
+
+def test_a_network_that_can_be_vectorised_is_packed_and_one_with_dropout_is_not(make_own):
+    def with_dropout():
+        return nn.Sequential(nn.Linear(2, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+
+    packed, single = make_own(), make_own(model=with_dropout)
+
+    assert isinstance(packed.trainer.pack_size(packed.spec.study(4)), UpTo)
+    assert single.trainer.pack_size(single.spec.study(4)) == 1
+
+
+def test_metrics_are_of_the_whole_split_and_the_loss_is_among_them(make_own):
+    own = make_own(metrics={"largest": lambda outputs, labels: outputs.max(), "count": lambda o, labels: len(labels)})
+    program = trained(program_of(own, 2))
+
+    metrics = program.evaluate()
+
+    with torch.no_grad():
+        outputs = program._forward.logits(own.trainer._examples["val"].inputs.expand(2, -1, -1))
+    labels = own.trainer._examples["val"].labels
+    assert metrics["val/count"].tolist() == [50, 50]
+    torch.testing.assert_close(torch.tensor(metrics["val/largest"]).float(), outputs.amax((1, 2)))
+    expected = [nn.functional.cross_entropy(each, labels).item() for each in outputs]
+    assert metrics["val/loss"].tolist() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["arrays", "tensors", "items"])
+def test_data_may_come_in_several_forms(make_own, kind):
+    inputs, labels = torch.randn(30, 2), torch.randint(0, 2, (30,))
+    forms = {
+        "arrays": (inputs.double().numpy(), labels.numpy()),
+        "tensors": TensorDataset(inputs, labels),
+        "items": Pairs(list(zip(inputs, labels, strict=True))),
+    }
+
+    split = make_own(train=forms[kind]).trainer._examples["train"]
+
+    torch.testing.assert_close(split.inputs, inputs)
+    assert torch.equal(split.labels, labels)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "sentence"),
+    [
+        ({"model": None}, InputError, "`model` is no function: give one, such as `lambda: Net()`"),
+        ({"model": lambda: 3}, TrainerError, "model() returned int, not a torch.nn.Module"),
+        ({"train": 7}, TrainerError, "train is int: give a pair of tensors, inputs and labels"),
+        ({"val": (torch.ones(3, 2), torch.ones(2))}, TrainerError, "val has 3 inputs and 2 labels"),
+        (
+            {"train": Pairs([(torch.ones(2), 0), (torch.ones(3), 1)])},
+            TrainerError,
+            "train has items that do not make a batch: stack expects each tensor to be equal size",
+        ),
+        ({"search_space": {"learning_rate": 0.1}}, SpecError, "search_space.learning_rate = 0.1: give (min, max)"),
+        ({"search_space": {"rate": (0.1, 1)}}, SpecError, 'Unknown metaparameter of own/Net/adamw "rate"'),
+        ({"optimizer": "adan"}, SpecError, 'Unknown optimizer "adan". Did you mean "adam"?'),
+        ({"goal": "val/eror < 0.2"}, SpecError, 'Unknown metric "val/eror". Did you mean "val/error"?'),
+        ({"batch_sizes": [500]}, SpecError, "batch size 500 is larger than the training set (200 examples)"),
+        ({"trails": 3}, SpecError, "trails"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(make_own, changes, error, sentence):
+    with pytest.raises(error) as caught:
+        own = make_own(**changes)
+        for study in own.spec.studies():
+            own.trainer.check(study)
+        own.trainer._network()
+
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_loss_that_is_no_number_is_told(make_own):
+    own = make_own(loss=lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none"))
+
+    with pytest.raises(TrainerError, match=r"The loss of a batch is a tensor of shape \(4,\), not one number"):
+        program_of(own).advance(1)
+
+
+def test_at_a_prompt_it_is_trained_in_this_process(make_own, tmp_path):
+    summary = run_sweep(make_own(), tmp_path / "lab")
+
+    assert [row.batch_size for row in summary.rows] == [4, 16]
+    assert all(row.steps is not None for row in summary.rows)
