@@ -22,6 +22,7 @@ PUBLIC = [
     "Study",
     "StudyResult",
     "Sweep",
+    "TorchSweep",
     "Trainer",
     "Trial",
     "UpTo",

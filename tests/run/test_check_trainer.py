@@ -163,8 +163,8 @@ def refusal(trainer, study):
 
 
 def test_a_good_trainer_passes_and_leaves_no_process_behind(scripted, study, monkeypatch):
-    executors, original = [], module.LocalExecutor
-    monkeypatch.setattr(module, "LocalExecutor", lambda *a, **k: executors.append(original(*a, **k)) or executors[-1])
+    executors, original = [], module.make_executor
+    monkeypatch.setattr(module, "make_executor", lambda *a, **k: executors.append(original(*a, **k)) or executors[-1])
 
     check_trainer(scripted(goal_at={0: 20}), study)
 

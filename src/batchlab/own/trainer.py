@@ -123,4 +123,5 @@ class OwnTrainer:
         forward.parameters.start(num_microbatches=1)
         forward.begin_step()
         forward.parameters.differentiate(self._objective.loss_sums(forward.logits(inputs), labels))
+        forward.end_step()
         return {"gradients": forward.parameters.gradients, **forward.buffers}
