@@ -120,7 +120,7 @@ def test_a_bad_spec_is_refused_with_its_place(refused, tmp_path, case):
         ('"digits"', '{name = "digits", train_examples = 1298}', ["`train_examples` = 1298", "1 to 1297"]),
         ('"fc_8"', '"fc8"', ['model "fc8"', "fc_128"]),
         ('"fc_8"', '{name = "fc_8", dropout = 0.5}', ['"dropout"', "fc_8"]),
-        ('"momentum"', '"adam"', ['optimizer "adam"', "nesterov_momentum"]),
+        ('"momentum"', '"adan"', ['optimizer "adan"', "nesterov_momentum"]),
         ("val/classification_error", "val/clasification_error", ['Did you mean "val/classification_error"?']),
     ],
 )
