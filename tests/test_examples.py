@@ -43,7 +43,7 @@ def test_first_study_answers_for_every_batch_size(tmp_path):
     printed = run_python(str(ROOT / "examples" / "01_first_study.py"), folder=tmp_path).splitlines()
 
     assert ["1", "8", "64", "512"] == [line.split()[0] for line in printed[2:6]]
-    assert "The critical batch size" in printed[6]
+    assert "critical batch size" in printed[6]
 
 
 def test_own_trainer_prints_what_the_docs_show(tmp_path):

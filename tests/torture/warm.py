@@ -21,6 +21,10 @@ VARIABLE = "BATCHLAB_TORTURE_WARM"
 """The number of the socket that requests come through."""
 
 
+_started: list[subprocess.Popen[bytes]] = []
+"""Processes that are copied; Python warns of one that nobody knows any more while it runs."""
+
+
 class Copy:
     """A command that runs in a copy; as much of `subprocess.Popen` as is needed."""
 
@@ -52,7 +56,7 @@ class Copy:
 def warm_process(command: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> Connection:
     """Start the process that is copied; it ends when this one does."""
     here, there = socket.socketpair()
-    subprocess.Popen(
+    process = subprocess.Popen(
         command,
         env={**dict(variables), VARIABLE: str(there.fileno())},
         pass_fds=[there.fileno()],
@@ -60,6 +64,7 @@ def warm_process(command: tuple[str, ...], variables: tuple[tuple[str, str], ...
         stdout=subprocess.DEVNULL,
     )
     there.close()
+    _started.append(process)
     return Connection(here.detach())
 
 
