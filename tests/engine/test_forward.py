@@ -139,16 +139,27 @@ def test_masks_reach_each_of_the_trials_that_are_vectorised(drawn):
 
 
 @pytest.mark.parametrize("num_trials", [1, 3])
-def test_what_a_network_has_frozen_has_no_gradient(num_trials, drawn):
+def test_what_a_network_has_frozen_is_kept_beside_what_is_trained(num_trials, drawn):
     inputs, labels = drawn
     networks = networks_of(Plain, num_trials)
+    expected = torch.cat([network(inputs[trial])[None] for trial, network in enumerate(networks)])
     for network in networks:
         network.conv.weight.requires_grad_(False)
     forward = make_forward(networks)
 
     gradients = forward.parameters.layout.segments(step(forward, inputs[:num_trials], labels[:num_trials]))
 
-    assert {name for name, gradient in gradients.items() if not gradient.any()} == {"conv.weight"}
+    assert "conv.weight" not in gradients
+    assert all(gradient.any() for gradient in gradients.values())
+    assert forward.buffers["conv.weight"].shape == (num_trials, *networks[0].conv.weight.shape)
+    torch.testing.assert_close(forward.logits(inputs[:num_trials]), expected)
+
+
+def test_a_network_with_a_form_of_its_own_and_a_frozen_weight_trains_as_any_module():
+    network = FullyConnected([4], (1, 2, 2), 3)
+    next(network.parameters()).requires_grad_(False)
+
+    assert isinstance(make_forward([network]), Single)
 
 
 def test_a_network_with_a_form_of_its_own_is_packed_by_it_also_when_it_is_alone():

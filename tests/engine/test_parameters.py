@@ -136,12 +136,12 @@ def test_rows_that_are_kept_are_a_matrix_of_their_own():
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-def test_a_parameter_that_its_network_has_frozen_has_no_gradient(is_written):
+def test_a_parameter_that_its_network_has_frozen_has_no_place(is_written):
     network = nn.Linear(3, 2)
     network.weight.requires_grad_(False)
     matrix = ParameterMatrix.of([network], is_written=is_written).keep(torch.tensor([0]))
 
-    matrix.differentiate(matrix.views["weight"].sum() * matrix.views["bias"].sum(1))
+    matrix.differentiate(matrix.views["bias"].sum(1))
 
-    assert not matrix.gradients[:, :6].any()
-    assert matrix.gradients[:, 6:].any()
+    assert matrix.layout.names == ("bias",)
+    assert matrix.gradients.tolist() == [[1.0, 1.0]]

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from batchlab.engine.base import Point
 from batchlab.errors import InputError, LabError, TrainerError
 from batchlab.own.python_file import FileTrainer, load_own_sweep
 from batchlab.run.runner import run_sweep
@@ -63,6 +64,21 @@ def test_what_is_sent_to_a_worker_is_the_place_of_the_file(own_file):
 
     assert len(sent) < 1000
     assert pickle.loads(sent).label == trainer.label
+
+
+def test_what_was_changed_of_its_spec_reaches_the_workers(own_file):
+    own = load_own_sweep(own_file)
+    own.change(["engine.precision=bfloat16", "workload.optimizer=sgd"])
+    here = FileTrainer(own_file, own)
+    there = pickle.loads(pickle.dumps(here))
+    study = own.spec.study(4)
+
+    losses = [
+        trainer.program(study, [Point(0, {"learning_rate": 0.1})]).evaluate()["val/loss"]
+        for trainer in (here, there, load_own_sweep(own_file).trainer)
+    ]
+
+    assert losses[0] == losses[1] != losses[2]
 
 
 def test_a_file_that_changes_while_it_is_run_is_noticed_by_the_next_worker(own_file):

@@ -80,6 +80,28 @@ def test_a_network_that_can_be_vectorised_is_packed_and_one_with_dropout_is_not(
     assert single.trainer.pack_size(single.spec.study(4)) == 1
 
 
+@pytest.mark.parametrize("num_trials", [1, 2])
+def test_a_frozen_weight_stays_under_weight_decay_and_in_a_checkpoint(make_own, num_trials):
+    def half_frozen():
+        network = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 2))
+        network[0].requires_grad_(False)
+        return network
+
+    own = make_own(model=half_frozen)
+    points = [Point(trial, POINT | {"weight_decay": 0.5}) for trial in range(num_trials)]
+    program = own.trainer.program(own.spec.study(4), points)
+    before = program.state()
+
+    after = trained(program).state()
+
+    frozen = {name: value for name, value in before.items() if name.startswith("buffer.0.")}
+    assert sorted(frozen) == ["buffer.0.bias", "buffer.0.weight"]
+    assert all((after[name] == value).all() for name, value in frozen.items())
+    assert (after["parameters"] != before["parameters"]).all()
+    resumed = own.trainer.program(own.spec.study(4), points, after)
+    assert resumed.evaluate()["val/loss"].tolist() == program.evaluate()["val/loss"].tolist()
+
+
 def test_metrics_are_of_the_whole_split_and_the_loss_is_among_them(make_own):
     own = make_own(metrics={"largest": lambda outputs, labels: outputs.max(), "count": lambda o, labels: len(labels)})
     program = trained(program_of(own, 2))
@@ -115,6 +137,7 @@ def test_data_may_come_in_several_forms(make_own, kind):
     [
         ({"model": None}, InputError, "`model` is no function: give one, such as `lambda: Net()`"),
         ({"model": lambda: 3}, TrainerError, "model() returned int, not a torch.nn.Module"),
+        ({"model": nn.Flatten}, TrainerError, "model() returned Flatten, which has no parameters to train"),
         ({"train": 7}, TrainerError, "train is int: give a pair of tensors, inputs and labels"),
         ({"val": (torch.ones(3, 2), torch.ones(2))}, TrainerError, "val has 3 inputs and 2 labels"),
         (

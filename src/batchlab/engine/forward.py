@@ -37,7 +37,7 @@ class Forward(ABC):
 
     @property
     def buffers(self) -> dict[str, Tensor]:
-        """What the trials keep beside their parameters, [K, ...] each, by name."""
+        """What the trials keep beside their trained parameters, [K, ...] each, by name."""
         return {}
 
     def train(self, is_training: bool) -> None:
@@ -81,7 +81,7 @@ class Single(Forward):
     @property
     def buffers(self) -> dict[str, Tensor]:
         """The module's own."""
-        return {name: buffer.unsqueeze(0) for name, buffer in self.network.named_buffers()}
+        return {name: buffer.unsqueeze(0) for name, buffer in _untrained(self.network).items()}
 
     def keep(self, rows: Tensor) -> Forward:
         """Return itself; where its trial leaves, a form without any."""
@@ -152,11 +152,17 @@ class Vectorised(Forward):
 def make_forward(networks: Sequence[nn.Module]) -> Forward:
     """Return the form in which some networks of one kind, each with its initial parameters, train."""
     network = networks[0]
-    if isinstance(network, Packable):
+    if isinstance(network, Packable) and not _untrained(network):
         return Packed(network, ParameterMatrix.of(networks, is_written=True))
     parameters = ParameterMatrix.of(networks)
     if len(networks) == 1:
         return Single(network, parameters)
-    named = [dict(each.named_buffers()) for each in networks]
+    named = [_untrained(each) for each in networks]
     buffers = {name: torch.stack([each[name] for each in named]) for name in named[0]}
     return Vectorised(network, parameters, buffers)
+
+
+def _untrained(network: nn.Module) -> dict[str, Tensor]:
+    """Return the buffers of a network and the parameters that it has frozen, by name."""
+    frozen = {name: each.detach() for name, each in network.named_parameters() if not each.requires_grad}
+    return {**frozen, **dict(network.named_buffers())}

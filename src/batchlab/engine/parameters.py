@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Self
 
@@ -20,20 +20,15 @@ class ParameterMatrix:
     """One trial in each row. `views` are leaves of autograd that share the memory of `values`.
 
     Where layers write the gradients of their weights in place (`is_written`), `view.grad` is where they write to.
-    Parameters that the network has `frozen` have no gradient.
+    Parameters that a network has frozen are not here: no optimizer sees them.
     """
 
-    def __init__(
-        self, values: Tensor, layout: Layout, *, is_written: bool = False, frozen: Collection[str] = ()
-    ) -> None:
+    def __init__(self, values: Tensor, layout: Layout, *, is_written: bool = False) -> None:
         self.layout = layout
         self.values = aligned(values)  # [K, P]
         self.gradients = aligned(torch.zeros_like(values))  # [K, P]
-        self.views = {name: view.detach() for name, view in layout.segments(self.values).items()}
+        self.views = {name: view.detach().requires_grad_() for name, view in layout.segments(self.values).items()}
         self._slots = {name: slot.detach() for name, slot in layout.segments(self.gradients).items()}
-        for name, view in self.views.items():
-            view.requires_grad_(name not in frozen)
-        self._frozen = frozen
         self._is_written, self._is_adding = is_written, True
         self._adopted: dict[str, nn.Parameter] = {}
         self._taken: set[str] = set()
@@ -41,28 +36,26 @@ class ParameterMatrix:
 
     @classmethod
     def of(cls, networks: Sequence[nn.Module], *, is_written: bool = False) -> Self:
-        """Return the matrix with the parameters of a network in each row."""
-        layout = Layout.of(dict(networks[0].named_parameters()))
+        """Return the matrix with the trained parameters of a network in each row."""
+        layout = Layout.of(trained_parameters(networks[0]))
         rows = torch.empty(len(networks), layout.size, device=next(networks[0].parameters()).device)
         for row, network in zip(rows, networks, strict=True):
             views = layout.segments(row.unsqueeze(0))
-            for name, parameter in network.named_parameters():
+            for name, parameter in trained_parameters(network).items():
                 views[name].squeeze(0).copy_(parameter.detach())
-        frozen = [name for name, parameter in networks[0].named_parameters() if not parameter.requires_grad]
-        return cls(rows, layout, is_written=is_written, frozen=frozen)
+        return cls(rows, layout, is_written=is_written)
 
     def keep(self, rows: Tensor) -> ParameterMatrix:
         """Return the matrix of some rows alone."""
-        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written, frozen=self._frozen)
+        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written)
 
     def adopt(self, network: nn.Module) -> None:
-        """Let the parameters of a network, and their gradients, be views of the one row of the matrices."""
-        self._adopted = dict(network.named_parameters())
+        """Let the trained parameters of a network, and their gradients, be views of the one row of the matrices."""
+        self._adopted = trained_parameters(network)
         for name, parameter in self._adopted.items():
             parameter.data = self.views[name].detach()[0]
             parameter.grad = self._slots[name][0]
-            if parameter.requires_grad:
-                parameter.register_post_accumulate_grad_hook(partial(self._take, name))
+            parameter.register_post_accumulate_grad_hook(partial(self._take, name))
 
     def _take(self, name: str, parameter: Tensor) -> None:
         """Move a gradient into the row as soon as there is one, while it is in the processor's cache."""
@@ -85,7 +78,7 @@ class ParameterMatrix:
             self.gradients.zero_()
         if self._is_adding != was_adding:
             for name, view in self.views.items():
-                view.grad = None if self._is_adding or not view.requires_grad else self._slots[name]
+                view.grad = None if self._is_adding else self._slots[name]
 
     def differentiate(self, losses: Tensor) -> None:
         """Add each trial's gradient of its own loss to `gradients`; `losses` is [K].
@@ -96,10 +89,9 @@ class ParameterMatrix:
         if self._adopted:
             self._differentiate_adopted(losses)
             return
-        trained = {name: view for name, view in self.views.items() if view.requires_grad}
         with in_place():
-            gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True)
-        for name, gradient in zip(trained, gradients, strict=True):
+            gradients = torch.autograd.grad(losses.sum(), list(self.views.values()), allow_unused=True)
+        for name, gradient in zip(self.views, gradients, strict=True):
             slot = self._slots[name]
             if gradient is None:
                 continue
@@ -117,6 +109,11 @@ class ParameterMatrix:
             if name not in self._taken:  # no part of this loss
                 self._slots[name].zero_()
             parameter.grad = self._slots[name][0]
+
+
+def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters that a network wants to have trained, by name."""
+    return {name: each for name, each in network.named_parameters() if each.requires_grad}
 
 
 def aligned(matrix: Tensor) -> Tensor:

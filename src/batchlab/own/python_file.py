@@ -68,10 +68,13 @@ def _imported(path: Path) -> ModuleType:
 
 
 class FileTrainer:
-    """The trainer of the sweep in a file: what is sent to a worker is the file's place, and its digest."""
+    """The trainer of the sweep in a file.
+
+    What is sent to a worker is the file's place, its digest, and what was changed of its spec.
+    """
 
     def __init__(self, path: Path, sweep: TorchSweep) -> None:
-        self._path, self._digest = path.resolve(), file_digest(path)
+        self._path, self._digest, self._settings = path.resolve(), file_digest(path), sweep.settings
         self.label = f"{path.name} ({self._digest})"
         """What a lab remembers of who has trained a study."""
 
@@ -81,7 +84,9 @@ class FileTrainer:
     def _own(self) -> OwnTrainer:
         if file_digest(self._path) != self._digest:
             raise TrainerError(f"{self._path} was changed while it was run.")
-        return load_own_sweep(self._path).trainer
+        sweep = load_own_sweep(self._path)
+        sweep.change(self._settings)
+        return sweep.trainer
 
     def check(self, study: Study) -> None:
         """Let the trainer check a study."""
@@ -105,4 +110,4 @@ class FileTrainer:
         return self._own.device_name
 
     def __getstate__(self) -> dict[str, object]:
-        return {"_path": self._path, "_digest": self._digest, "label": self.label}
+        return {name: value for name, value in vars(self).items() if name != "_own"}

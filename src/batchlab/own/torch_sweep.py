@@ -53,7 +53,9 @@ class TorchSweep:
         self._examples = {"train": train, "val": val, "test": test}
         self._name, self._optimizer, self._schedule, self._seed = name, optimizer, schedule, seed
         self._search_space, self._engine, self._search = search_space, dict(engine or {}), search
-        self._settings: Sequence[str] = ()
+        self.settings: Sequence[str] = ()
+        """What was changed of its spec, each written as `sweep.trials=8`."""
+
         place = sys._getframe(1).f_globals.get("__file__")
         self.file = None if place is None else Path(place)
         """Where it is made; None at a prompt or in a notebook, which no other process can import."""
@@ -83,11 +85,11 @@ class TorchSweep:
             "search_space": {name: _dimension(name, each) for name, each in self._search_space.items()},
             "engine": self._engine,
         }
-        return with_defaults(Sweep.parse(with_settings(data, self._settings), f"TorchSweep {self._name}"))
+        return with_defaults(Sweep.parse(with_settings(data, self.settings), f"TorchSweep {self._name}"))
 
     def change(self, settings: Sequence[str]) -> None:
         """Change values of its spec, each written as `sweep.trials=8`; before anything is asked of it."""
-        self._settings = (*self._settings, *settings)
+        self.settings = (*self.settings, *settings)
 
     def make_trainer(self) -> Trainer:
         """Return who trains it: in worker processes, which import its file; without one, in this process."""

@@ -17,6 +17,7 @@ from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.forward import make_forward
+from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem, Split
 from batchlab.engine.program import TorchProgram
 from batchlab.errors import TrainerError
@@ -89,6 +90,8 @@ class OwnTrainer:
         network = self._make_network()
         if not isinstance(network, nn.Module):
             raise TrainerError(f"model() returned {type(network).__name__}, not a torch.nn.Module.")
+        if not trained_parameters(network):
+            raise TrainerError(f"model() returned {type(network).__name__}, which has no parameters to train.")
         return network
 
     def _evaluated(self, split: str) -> Split:
