@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
@@ -16,11 +15,7 @@ from batchlab.engine.torch_trainer import TorchTrainer
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def _one_thread(one_thread: None) -> None: ...
 
 
 @pytest.fixture(scope="session")

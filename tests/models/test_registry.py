@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from batchlab.core.shapes import stored_shape
 from batchlab.core.workload import Named
 from batchlab.errors import SpecError
-from batchlab.models.base import stored_shape
 from batchlab.models.registry import build_model, check_model, is_packable
 
 
 def shapes(name, **options):
     network = build_model(Named(name=name, **options), (1, 28, 28), 10)
-    return [stored_shape(parameter) for parameter in network.parameters()]
+    return [stored_shape(parameter.shape) for parameter in network.parameters()]
 
 
 def test_widths_are_read_from_the_name():

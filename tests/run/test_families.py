@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import torch
 
 from batchlab.catalogue.paper import paper_names
 from batchlab.catalogue.small import small_spec
@@ -26,11 +25,7 @@ LINKED = ("mnist", "fashion-mnist", "scene", "tiny-imagenet-subset", "lm1b-sampl
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def _one_thread(one_thread): ...
 
 
 @pytest.fixture(scope="session")

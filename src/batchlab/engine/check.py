@@ -21,28 +21,18 @@ LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
 
 def check_training(study: Study, measured: Sequence[str], num_examples: int) -> None:
     """Check a study of a network that is not ours: its metaparameters, sizes and goal."""
-    known = workload_metaparameters(study.workload)
-    _check_names(study, list(known))
-    check_given(study, known.values())
-    check_values(study, known)
+    _check_metaparameters(study)
+    _check_batch_size(study, num_examples)
     check_grid(study)
     check_goal(study.goal, measured)
-    if study.batch_size > num_examples:
-        raise SpecError(
-            f"batch size {study.batch_size} is larger than the training set ({num_examples} examples);"
-            " that is the largest possible batch."
-        )
 
 
 def check_network(study: Study, facts: DatasetFacts) -> None:
     """Check a study of a network: its model, metaparameters and sizes against the facts of the dataset."""
     models.check_model(study.workload.model)
     _check_fit(study, facts)
-    known = workload_metaparameters(study.workload)
-    _check_names(study, [*known, *([LABEL_SMOOTHING.name] if facts.task == "classification" else [])])
-    check_given(study, known.values())
-    check_values(study, {**known, LABEL_SMOOTHING.name: LABEL_SMOOTHING})
-    _check_batch_size(study, facts)
+    _check_metaparameters(study, [LABEL_SMOOTHING] if facts.task == "classification" else [])
+    _check_batch_size(study, facts.train_examples, f" of {facts.name}")
     check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
     check_goal(study.goal, measured, [f"{split}/{metric}" for split in facts.splits for metric in facts.metrics])
@@ -116,17 +106,21 @@ def _check_fit(study: Study, facts: DatasetFacts) -> None:
         )
 
 
-def _check_names(study: Study, possible: Sequence[str]) -> None:
-    """Check that no other metaparameters have values than possible ones."""
+def _check_metaparameters(study: Study, optional: Iterable[Metaparameter] = ()) -> None:
+    """Check that all that the optimizer and the schedule need have values, and no others but optional ones."""
+    needed = workload_metaparameters(study.workload)
+    possible = {**needed, **{each.name: each for each in optional}}
     for name in (*given_metaparameters(study.workload), *study.search_space.names):
         if name not in possible:
             raise SpecError(unknown_name(f"metaparameter of {study.workload.name}", name, possible))
+    check_given(study, needed.values())
+    check_values(study, possible)
 
 
-def _check_batch_size(study: Study, facts: DatasetFacts) -> None:
+def _check_batch_size(study: Study, num_examples: int | None, of: str = "") -> None:
     """Check that the batch is not larger than the training set, where its size is known."""
-    if facts.train_examples is not None and study.batch_size > facts.train_examples:
+    if num_examples is not None and study.batch_size > num_examples:
         raise SpecError(
-            f"batch size {study.batch_size} is larger than the training set of {facts.name} "
-            f"({facts.train_examples} examples); that is the largest possible batch."
+            f"batch size {study.batch_size} is larger than the training set{of} "
+            f"({num_examples} examples); that is the largest possible batch."
         )

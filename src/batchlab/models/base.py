@@ -8,6 +8,7 @@ channels, T tokens, I inputs and O outputs of a layer.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -15,15 +16,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from batchlab.core.shapes import stored_shape
+
 Parameters = Mapping[str, Tensor]
 
 
-class Layer(nn.Module):
+class Layer(nn.Module, ABC):
     """A module of ours that holds parameters and knows how they start."""
 
+    @abstractmethod
     def start(self, init: np.random.Generator) -> None:
         """Set the layer's own parameters, in the order in which they were registered."""
-        raise NotImplementedError
 
 
 class Network(nn.Module):
@@ -87,21 +90,15 @@ def fill(target: nn.Parameter, values: np.ndarray) -> None:
     target.copy_(tensor.permute(0, 3, 1, 2) if tensor.dim() == 4 else tensor)
 
 
-def stored_shape(target: Tensor) -> tuple[int, ...]:
-    """Return the shape of a parameter in the order of its memory: [O, h, w, C] for the weight of a convolution."""
-    shape = tuple(target.shape)
-    return (shape[0], *shape[2:], shape[1]) if len(shape) == 4 else shape
-
-
 def fill_glorot(target: nn.Parameter, init: np.random.Generator, fans: Sequence[int]) -> None:
     """Draw a parameter Glorot-uniform for its fan-in and fan-out."""
     limit = math.sqrt(6 / sum(fans))
-    fill(target, (limit * (2 * init.random(stored_shape(target), np.float32) - 1)).astype(np.float32))
+    fill(target, (limit * (2 * init.random(stored_shape(target.shape), np.float32) - 1)).astype(np.float32))
 
 
 def fill_normal(target: nn.Parameter, init: np.random.Generator, std: float) -> None:
     """Draw a parameter normally around zero."""
-    fill(target, (std * init.standard_normal(stored_shape(target), np.float32)).astype(np.float32))
+    fill(target, (std * init.standard_normal(stored_shape(target.shape), np.float32)).astype(np.float32))
 
 
 def fill_constant(target: nn.Parameter, value: float = 0.0) -> None:

@@ -12,32 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
 State = dict[str, Tensor]
 
 
-@dataclass(frozen=True)
-class Now:
-    """One update: its number, from 1, and every metaparameter as it is scheduled, [K, 1] each."""
-
-    step: int
-    values: Mapping[str, Tensor]
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.values[name]
+Value = TypeVar("Value", Tensor, float)
 
 
 @dataclass(frozen=True)
-class NowOfRow:
-    """One update of one trial: its number, from 1, and every metaparameter as it is scheduled."""
+class At(Generic[Value]):
+    """One update: its number, from 1, and every metaparameter as it is scheduled."""
 
     step: int
-    values: Mapping[str, float]
+    values: Mapping[str, Value]
 
-    def __getitem__(self, name: str) -> float:
+    def __getitem__(self, name: str) -> Value:
         return self.values[name]
+
+
+Now = At[Tensor]
+"""Of K trials: [K, 1] each."""
+
+NowOfRow = At[float]
+"""Of one."""
 
 
 @dataclass(frozen=True)

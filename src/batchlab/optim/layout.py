@@ -10,6 +10,8 @@ from itertools import accumulate
 
 from torch import Tensor
 
+from batchlab.core.shapes import stored_shape
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -39,17 +41,8 @@ class Layout:
         views = {}
         for name, shape, start in zip(self.names, self.shapes, self.starts, strict=False):
             flat = matrix[:, start : start + math.prod(shape)]
-            views[name] = _seen(flat.unflatten(1, stored(shape))) if shape else flat.squeeze(1)
+            views[name] = _seen(flat.unflatten(1, stored_shape(shape))) if shape else flat.squeeze(1)
         return views
-
-
-def stored(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape in the order of memory: kernels of convolutions lie channels-last.
-
-    >>> stored((8, 3, 5, 5)), stored((8, 3))
-    ((8, 5, 5, 3), (8, 3))
-    """
-    return (shape[0], *shape[2:], shape[1]) if len(shape) == 4 else shape
 
 
 def _seen(values: Tensor) -> Tensor:

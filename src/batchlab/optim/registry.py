@@ -41,6 +41,9 @@ class Entry:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The words that each option may be; the first is meant where a spec says nothing."""
 
+    settled: Mapping[str, str] = field(default_factory=dict)
+    """What its code is given beside the options, whatever a spec says."""
+
     def choices(self, named: Named) -> dict[str, str]:
         """Return the options that a spec gives; what else it gives are metaparameters."""
         return {name: value for name, value in named.options.items() if name in self.options}
@@ -50,10 +53,10 @@ class Entry:
         missing = (each for each in self.metaparameters if each.name not in given)
         return {each.name: each.default for each in missing if each.default is not None}
 
-    def load(self) -> Callable[..., Any]:
-        """Return the code."""
+    def make(self, named: Named, *parts: object) -> Any:
+        """Call the code with the options that a spec gives."""
         code: Callable[..., Any] = getattr(import_module(self.module), self.attribute)
-        return code
+        return code(*parts, **self.settled, **self.choices(named))
 
 
 _ADAM = (LEARNING_RATE, BETA_1, BETA_2, EPSILON, WEIGHT_DECAY)
@@ -84,7 +87,8 @@ def optimizer_entry(optimizer: Named) -> Entry:
     if optimizer.name.startswith("torch.optim."):
         from batchlab.optim.from_torch import torch_metaparameters
 
-        return Entry("batchlab.optim.from_torch", "torch_optimizer", torch_metaparameters(optimizer.name))
+        metaparameters = torch_metaparameters(optimizer.name)
+        return Entry("batchlab.optim.from_torch", "torch_optimizer", metaparameters, settled={"name": optimizer.name})
     return _entry("optimizer", optimizer, OPTIMIZERS)
 
 
@@ -95,16 +99,13 @@ def schedule_entry(schedule: Named) -> Entry:
 
 def load_optimizer(optimizer: Named, layout: Layout) -> Optimizer:
     """Return the optimizer for parameters that lie so."""
-    entry = optimizer_entry(optimizer)
-    named = {"name": optimizer.name} if optimizer.name.startswith("torch.optim.") else {}
-    made: Optimizer = entry.load()(layout, **named, **entry.choices(optimizer))
+    made: Optimizer = optimizer_entry(optimizer).make(optimizer, layout)
     return made
 
 
 def load_schedule(schedule: Named) -> Schedule:
     """Return the schedule."""
-    entry = schedule_entry(schedule)
-    made: Schedule = entry.load()(**entry.choices(schedule))
+    made: Schedule = schedule_entry(schedule).make(schedule)
     return made
 
 
