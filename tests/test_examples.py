@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,31 @@ def test_own_trainer_prints_what_the_docs_show(tmp_path):
     printed = run_python(str(ROOT / "examples" / "02_own_trainer.py"), folder=tmp_path)
 
     assert f"$ python examples/02_own_trainer.py\n{printed}" in blocks(ROOT / "docs" / "extending.md", "console")
+
+
+def test_own_loop_answers_for_every_batch_size(tmp_path):
+    printed = run_python(str(ROOT / "examples" / "04_own_loop.py"), folder=tmp_path)
+
+    assert [line.split()[0] for line in printed.splitlines()[2:7]] == ["1", "4", "16", "64", "256"]
+
+
+def test_own_loop_is_the_one_that_the_docs_show():
+    code = blocks(ROOT / "docs" / "your-own-loop.md", "python")[0]
+
+    assert code.strip() in (ROOT / "examples" / "04_own_loop.py").read_text()
+
+
+def test_own_program_is_run_as_the_docs_show(tmp_path):
+    shutil.copytree(ROOT / "examples" / "05_own_program", tmp_path / "program")
+    spec = tmp_path / "program" / "sweep.toml"
+    spec.write_text(spec.read_text().replace('"python train.py', f'"{sys.executable} train.py'))
+    printed = run_python("-m", "batchlab", "run", "sweep.toml", "--lab", "lab", folder=tmp_path / "program")
+
+    assert (
+        blocks(ROOT / "docs" / "your-own-loop.md", "toml")[0]
+        in (ROOT / "examples" / "05_own_program" / "sweep.toml").read_text()
+    )
+    assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["1", "8", "64"]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- search, store <- verify <------------------- cli
 #                      core <- analysis, published <- plots <- report <---- cli
 #                      core <- optim <- engine <- own <------------------- cli
+#                      core <- engine <- loops <- spec <- run; loops <- own
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
 ALLOWED = {
     "errors": set(),
@@ -35,6 +36,7 @@ ALLOWED = {
     "models": {"errors", "files", "core"},
     "optim": {"errors", "files", "core"},
     "engine": {"errors", "files", "core", "data", "models", "optim"},
+    "loops": {"errors", "files", "folders", "core", "engine"},
     "published": {"errors", "core"},
     "store": {"errors", "held", "files", "folders", "pool", "processes", "core", "published"},
     "catalogue": {"errors", "core", "published"},
@@ -42,13 +44,13 @@ ALLOWED = {
     "plots": {"errors", "files", "core", "published", "analysis"},
     "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
     "search": {"errors", "core"},
-    "spec": {"errors", "files", "core", "data", "models", "optim", "engine", "search", "catalogue"},
+    "spec": {"errors", "files", "core", "data", "models", "optim", "engine", "loops", "search", "catalogue"},
     "verify": {"errors", "files", "folders", "core", "published", "search", "store"},
     "run": {
-        *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "search", "spec"),
-        *("store", "report"),
+        *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "loops", "search"),
+        *("spec", "store", "report"),
     },
-    "own": {"errors", "files", "core", "data", "optim", "engine", "spec"},
+    "own": {"errors", "files", "core", "data", "optim", "engine", "loops", "spec"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine", "own"}

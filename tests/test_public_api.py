@@ -16,6 +16,7 @@ PUBLIC = [
     "Curve",
     "Goal",
     "Lab",
+    "LoopSweep",
     "Measurements",
     "Point",
     "Program",

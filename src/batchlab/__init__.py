@@ -16,6 +16,7 @@ _HOMES = {
     "Curve": "batchlab.core.measurement",
     "Goal": "batchlab.core.goal",
     "Lab": "batchlab.store.lab",
+    "LoopSweep": "batchlab.own.loop_sweep",
     "Measurements": "batchlab.core.measurement",
     "Point": "batchlab.engine.base",
     "Program": "batchlab.engine.base",

@@ -30,6 +30,7 @@ def test_the_numbers_of_the_streams_never_change():
         "ORDER": 2,
         "NOISE": 3,
         "SUBSET": 4,
+        "LOOP": 5,
     }
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from batchlab.cli.options import print_json, print_table
 
@@ -33,6 +34,9 @@ def print_dry_run(
     sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False, trainer: Trainer | None = None
 ) -> None:
     """Print each study with its cost, expected and at most; say on stderr how far the measurements are."""
+    if sweep.workload.is_own_loop:
+        _print_loop(sweep, workers, as_json)
+        return
     from batchlab.run.estimate import estimate_sweep
 
     studies = estimate_sweep(sweep, data, lambda sentence: print(sentence, file=sys.stderr, flush=True), trainer)
@@ -47,6 +51,53 @@ def print_dry_run(
     print(*_sentences(sweep, studies, num_workers), sep="\n")
 
 
+def _print_loop(sweep: Sweep, workers: int | None, as_json: bool) -> None:
+    """Print the studies of a loop of the user's own, of which nothing is run: what it costs is not known."""
+    from batchlab.run.runner import default_workers
+    from batchlab.search.samplers import draw_points
+
+    num_workers = workers or default_workers(sweep)
+    facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}
+    studies = [
+        {
+            "batch_size": study.batch_size,
+            "trials": study.trials,
+            "replicates": study.num_replicates,
+            "attempts": study.attempts,
+            "max_steps": study.max_steps,
+            "first_point": draw_points(study)[0],
+        }
+        for study in sweep.studies()
+    ]
+    if as_json:
+        print_json(facts | {"protocol": sweep.search.protocol, "studies": studies})
+        return
+    print(f"Sweep {sweep.name}: goal {sweep.search.hardest_goal}, {sweep.search.protocol} protocol")
+    columns = [0, 1, 2, 3, -1]
+    print_table([_HEADER[i] for i in columns], [_loop_cells(study) for study in studies])
+    steps = sum((study.trials + study.num_replicates) * study.max_steps for study in sweep.studies())
+    if any(study.num_replicates for study in sweep.studies()):
+        print(CONFIRMED)
+    print(
+        f"At most {steps:,} steps, {num_workers} trials at once. How long a step takes, only your own loop knows: "
+        "nothing was run."
+    )
+
+
+def _loop_cells(study: dict[str, Any]) -> list[str]:
+    return [
+        f"{study['batch_size']:,}",
+        f"{study['trials']} + {study['replicates']}" if study["replicates"] else f"{study['trials']}",
+        f"{study['attempts']}",
+        f"{study['max_steps']:,}",
+        _point(study["first_point"]),
+    ]
+
+
+def _point(point: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.3g}" for name, value in point.items())
+
+
 def _cells(study: StudyEstimate) -> list[str]:
     from batchlab.core.duration import spell_seconds
 
@@ -59,7 +110,7 @@ def _cells(study: StudyEstimate) -> list[str]:
         "?" if study.expected_steps is None else f"{study.expected_steps:,}" + ("*" if study.expected_from else ""),
         "?" if study.expected_seconds is None else spell_seconds(study.expected_seconds),
         spell_seconds(study.max_seconds),
-        ", ".join(f"{name} {value:.3g}" for name, value in study.first_point.items()),
+        _point(study.first_point),
     ]
 
 

@@ -10,11 +10,12 @@ import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_text, warn
 from batchlab.core.limits import MOST_WORKERS
+from batchlab.core.workload import OwnLoop
 from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
-    from batchlab.own.torch_sweep import TorchSweep
+    from batchlab.own.python_file import OwnSweep
 
 
 def run(
@@ -73,12 +74,15 @@ def run(
         _print_saving(sweep, lab)
 
 
-def _load(spec: str, settings: list[str]) -> tuple[Sweep, TorchSweep | None]:
+def _load(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
     """Return the sweep that is meant, and who brings it where that is a file of Python."""
     if not spec.endswith(".py"):
         from batchlab.spec.load import load_sweep
 
-        return load_sweep(spec, settings), None
+        sweep = load_sweep(spec, settings)
+        if isinstance(sweep.workload, OwnLoop):
+            warn(f"{shown(spec)} has a command, which is run once for each trial: {shown(sweep.workload.command)}")
+        return sweep, None
     from batchlab.own.python_file import load_own_sweep
 
     if Path(spec).is_file():

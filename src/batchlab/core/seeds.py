@@ -30,6 +30,9 @@ class Stream(IntEnum):
     SUBSET = 4
     """Which examples belong to a subset or a split of a dataset."""
 
+    LOOP = 5
+    """The seed that a loop of the user's own is given, for one trial."""
+
 
 def generator(seed: int, stream: Stream, *key: int) -> np.random.Generator:
     """Return the stream for `key`: a batch size for DESIGN, a trial id (and epoch or step) for the others."""

@@ -12,7 +12,7 @@ from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
 from batchlab.core.space import SearchSpace
 from batchlab.core.value import Value
-from batchlab.core.workload import Workload
+from batchlab.core.workload import AnyWorkload
 
 GROWS = frozenset({"trials", "attempts", "max_steps", "race_factor", "confirm", "confirm_within"})
 """What of a study may become more while it stays the same study."""
@@ -21,7 +21,7 @@ GROWS = frozenset({"trials", "attempts", "max_steps", "race_factor", "confirm", 
 class Study(Value):
     """One workload at one batch size, with its search space and budget."""
 
-    workload: Workload
+    workload: AnyWorkload
     batch_size: int
     seed: int
     trials: int

@@ -23,11 +23,16 @@ from batchlab.core.limits import (
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
 from batchlab.core.value import Items, Value, doubled
-from batchlab.core.workload import Workload
+from batchlab.core.workload import AnyWorkload
 from batchlab.errors import shown
 
 ATTEMPTS_PER_TRIAL = 5
 """Points drawn for each trial asked for: the paper attempted 500 to complete 100."""
+
+
+DEFAULT_EVALUATION = Evaluation(growth=1.03)
+ANY_STEP = Evaluation(every=1)
+"""Of a loop of the user's own, which may report at every step and does at those that it likes."""
 
 
 class SearchPlan(Value):
@@ -63,7 +68,7 @@ class SearchPlan(Value):
     sampler_version: Literal[1, 2] = 2
     """The rule by which the sampler draws; 1 is that of older labs, see `search.samplers`."""
 
-    evaluate: Evaluation = Evaluation(growth=1.03)
+    evaluate: Evaluation = DEFAULT_EVALUATION
     confirm: Confirm | None = None
     """Train the best points of each batch size again, with fresh seeds; None trains nothing again."""
 
@@ -125,6 +130,12 @@ class Engine(Value):
     pack_size: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | Literal["auto"] = "auto"
     """Trials trained together in one program; `auto` measures a few sizes and takes the fastest."""
 
+    cpus_per_trial: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    """Threads of each trial of a loop of one's own; 1 where not set."""
+
+    gpus_per_trial: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """GPUs that each trial of a loop of one's own sees; all of them where not set."""
+
     keep_states: bool = False
     """Keep the last state of every pack, so that a study that grows need not train its trials from the start."""
 
@@ -153,16 +164,26 @@ class Sweep(Value):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 0
-    workload: Workload
+    workload: AnyWorkload
     search: Annotated[SearchPlan, Field(alias="sweep")]
     search_space: SearchSpace
     engine: Engine = Engine()
     at: dict[Annotated[int, BeforeValidator(_written_plainly)], Changes] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _name_loop(cls, data: Any) -> Any:
+        """Let a loop of the user's own go by the name of the sweep."""
+        workload = data.get("workload") if isinstance(data, dict) else None
+        if isinstance(workload, dict) and {"command", "loop"} & workload.keys() and "name" in data:
+            return {**data, "workload": {"alias": data["name"], **workload}}
+        return data
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         for batch_size, changes in (self.at or {}).items():
             self._check_changes(batch_size, changes)
+        self._check_loop()
         for name, each in self.search_space.root.items():
             if getattr(each, "batch_size", None) is not None:
                 raise ValueError(f"`search_space.{shown(name)}.batch_size` is that of each study; leave it out")
@@ -170,6 +191,17 @@ class Sweep(Value):
         if twice:
             raise ValueError(f"`{shown(min(twice))}` is both fixed in the workload and in the search space; drop one")
         return self
+
+    def _check_loop(self) -> None:
+        """Raise ValueError for what only a loop of one's own can be asked, or cannot."""
+        if not self.workload.is_own_loop:
+            for name in ("cpus_per_trial", "gpus_per_trial"):
+                if getattr(self.engine, name) is not None:
+                    raise ValueError(f"`engine.{name}` is for a command or a loop of your own; leave it out")
+            return
+        evaluations = [self.search.evaluate, *(each.evaluate for each in (self.at or {}).values())]
+        if any(each not in (None, DEFAULT_EVALUATION) for each in evaluations):
+            raise ValueError("`sweep.evaluate`: a loop of your own evaluates when it likes; leave it out")
 
     def _check_changes(self, batch_size: int, changes: Changes) -> None:
         if batch_size not in self.search.batch_sizes:
@@ -201,7 +233,7 @@ class Sweep(Value):
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,
             sampler_version=plan.sampler_version,
-            evaluation=changes.evaluate or plan.evaluate,
+            evaluation=ANY_STEP if self.workload.is_own_loop else changes.evaluate or plan.evaluate,
             search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}).read_at(batch_size),
             engine={name: value for name, value in self.engine.plain().items() if name != "keep_states"},
             confirm=plan.confirm,

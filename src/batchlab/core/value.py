@@ -101,12 +101,16 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 def _known_keys(cls: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
     """Return the fields of the model at `loc`; a union branch appears there as the branch's class name."""
-    branches = {branch.__name__: branch for branch in Value.__subclasses__()}
+    branches = {branch.__name__: branch for branch in _descendants(Value)}
     for part in loc:
         field = next((field for name, field in cls.model_fields.items() if part == (field.alias or name)), None)
         annotation = field.annotation if field else branches.get(str(part))
         cls = _model_in(annotation) or cls
     return [field.alias or name for name, field in cls.model_fields.items()]
+
+
+def _descendants(cls: type[BaseModel]) -> list[type[BaseModel]]:
+    return [found for child in cls.__subclasses__() for found in (child, *_descendants(child))]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, model_serializer, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_serializer, model_validator
 
 from batchlab.core.value import Value
 from batchlab.errors import shown
 
+_WORD = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){2,}$"
 
 
@@ -64,6 +65,11 @@ class Workload(Value):
         return self.alias or f"{self.dataset.name}/{self.model.name}/{self.optimizer.name}"
 
     @property
+    def is_own_loop(self) -> bool:
+        """Whether it is trained by a loop of the user's own, which reports at steps of its choice."""
+        return False
+
+    @property
     def is_closed_form(self) -> bool:
         """Whether its curves are exact expectations, without chance: the noisy quadratic model."""
         return self.dataset.name == "nqm"
@@ -72,3 +78,54 @@ class Workload(Value):
     def fixed_metaparameters(self) -> dict[str, float]:
         """The metaparameters that the spec sets to one value."""
         return {**self.optimizer.options, **self.schedule.options}
+
+
+_OWN = Named(name="own")
+_PARTS = ("dataset", "model", "optimizer", "schedule")
+
+
+class OwnLoop(Workload):
+    """A loop of the user's own: a program that is run (`command`), or a function of Python (`loop`).
+
+    What it trains, and with what, is known to it alone; it goes by the name of its sweep.
+    """
+
+    dataset: Named = Field(default=_OWN, exclude=True)
+    model: Named = Field(default=_OWN, exclude=True)
+    optimizer: Named = Field(default=_OWN, exclude=True)
+    schedule: Named = Field(default=_OWN, exclude=True)
+    alias: Annotated[str, Field(pattern=_WORD, max_length=200)]
+
+    command: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
+    """The program and its arguments, with `{batch_size}`, `{seed}` and `{METAPARAMETER}` where their values go."""
+
+    metrics_file: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+    """Where the program writes its reports, if not to stdout; it may hold placeholders, too."""
+
+    pattern: dict[str, str] | None = None
+    """How numbers are found in a line, for `step` and each metric: a regular expression with one group each."""
+
+    loop: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The name of the function."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out(cls, data: Any) -> Any:
+        given = [name for name in _PARTS if isinstance(data, dict) and name in data]
+        if given:
+            raise ValueError(f"`{given[0]}` beside a command: the program knows it alone; leave it out")
+        return data
+
+    @property
+    def is_own_loop(self) -> bool:
+        """It is."""
+        return True
+
+
+def _kind(data: Any) -> str:
+    is_loop = isinstance(data, OwnLoop) or (isinstance(data, dict) and bool({"command", "loop"} & data.keys()))
+    return OwnLoop.__name__ if is_loop else Workload.__name__
+
+
+AnyWorkload = Annotated[Annotated[Workload, Tag("Workload")] | Annotated[OwnLoop, Tag("OwnLoop")], Discriminator(_kind)]
+"""What a study trains: a network by the names of its parts, or a loop of the user's own."""

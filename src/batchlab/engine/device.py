@@ -29,3 +29,10 @@ def find_device(name: str) -> torch.device:
             f'engine.device = "{shown(name)}" is no device that PyTorch finds here: use "auto" or "cpu".'
         ) from None
     return device
+
+
+def count_gpus() -> int:
+    """Return how many GPUs PyTorch sees on this machine."""
+    import torch
+
+    return torch.cuda.device_count()

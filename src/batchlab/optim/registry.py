@@ -125,6 +125,8 @@ def given_metaparameters(workload: Workload) -> dict[str, Any]:
 def with_defaults(sweep: Sweep) -> Sweep:
     """Return a sweep in whose workload every metaparameter has a value that is neither fixed nor searched."""
     workload = sweep.workload
+    if workload.is_own_loop:
+        return sweep
     given = {*workload.fixed_metaparameters, *sweep.search_space.names}
     named = {"optimizer": workload.optimizer, "schedule": workload.schedule}
     entries = {"optimizer": optimizer_entry(workload.optimizer), "schedule": schedule_entry(workload.schedule)}

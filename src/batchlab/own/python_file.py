@@ -9,7 +9,7 @@ import hashlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -20,23 +20,29 @@ import numpy as np
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
 from batchlab.errors import InputError, TrainerError, shown
+from batchlab.loops.generator import GeneratorTrainer
+from batchlab.loops.report import Report
+from batchlab.own.loop_sweep import LoopSweep
 from batchlab.own.torch_sweep import TorchSweep
 
 if TYPE_CHECKING:
     from batchlab.own.trainer import OwnTrainer
 
+OwnSweep = TorchSweep | LoopSweep
+
 MODULE = "batchlab_own_study"
 """The name that the file is imported by, so that what stands below `if __name__ == "__main__":` is not run."""
 
 
-def load_own_sweep(path: Path) -> TorchSweep:
+def load_own_sweep(path: Path) -> OwnSweep:
     """Execute a file of Python and return the one sweep that it makes."""
     module = _imported(path)
-    found = {id(each): each for each in vars(module).values() if isinstance(each, TorchSweep)}
+    found = {id(each): each for each in vars(module).values() if isinstance(each, OwnSweep)}
     if len(found) != 1:
         number = "none" if not found else f"{len(found)} of them"
         raise InputError(
-            f"{path} must make one batchlab.TorchSweep and give it a name at its top level; it has {number}."
+            f"{path} must make one batchlab.TorchSweep, or LoopSweep, and give it a name at its top level; "
+            f"it has {number}."
         )
     return next(iter(found.values()))
 
@@ -73,7 +79,9 @@ class FileTrainer:
     What is sent to a worker is the file's place, its digest, and what was changed of its spec.
     """
 
-    def __init__(self, path: Path, sweep: TorchSweep) -> None:
+    remark: str | None = None
+
+    def __init__(self, path: Path, sweep: OwnSweep) -> None:
         self._path, self._digest, self._settings = path.resolve(), file_digest(path), sweep.settings
         self.label = f"{path.name} ({self._digest})"
         """What a lab remembers of who has trained a study."""
@@ -81,7 +89,7 @@ class FileTrainer:
         self._own = sweep.trainer
 
     @cached_property
-    def _own(self) -> OwnTrainer:
+    def _own(self) -> OwnTrainer | GeneratorTrainer:
         if file_digest(self._path) != self._digest:
             raise TrainerError(f"{self._path} was changed while it was run.")
         sweep = load_own_sweep(self._path)
@@ -102,12 +110,24 @@ class FileTrainer:
 
     def program(self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None) -> Program:
         """Return the trainer's program."""
-        return self._own.program(study, points, state)
+        program: Program = self._own.program(study, points, state)
+        return program
+
+    @property
+    def resumes(self) -> bool:
+        """Return what the trainer of a loop says."""
+        assert isinstance(self._own, GeneratorTrainer)
+        return self._own.resumes
+
+    def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
+        """Yield what a loop reports."""
+        assert isinstance(self._own, GeneratorTrainer)
+        return self._own.reports(study, point, place, worker, start)
 
     @property
     def device_name(self) -> str:
         """The device that programs run on."""
-        return self._own.device_name
+        return getattr(self._own, "device_name", "cpu")
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_own"}

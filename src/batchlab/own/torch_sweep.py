@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.errors import InputError, SpecError, shown
+from batchlab.errors import InputError
 from batchlab.optim.registry import with_defaults
+from batchlab.own.search_space import dimension_of
 from batchlab.spec.load import with_settings
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class TorchSweep:
                 "schedule": self._schedule,
             },
             "sweep": search,
-            "search_space": {name: _dimension(name, each) for name, each in self._search_space.items()},
+            "search_space": {name: dimension_of(name, each) for name, each in self._search_space.items()},
             "engine": self._engine,
         }
         return with_defaults(Sweep.parse(with_settings(data, self.settings), f"TorchSweep {self._name}"))
@@ -115,22 +116,3 @@ class TorchSweep:
 
 
 _EXAMPLES = {"model": "`lambda: Net()`", "loss": "torch.nn.functional.cross_entropy"}
-
-
-def _dimension(name: str, written: Any) -> Any:
-    """Return a dimension of the search space as a spec has it.
-
-    >>> _dimension("learning_rate", (1e-4, 0.1, "log"))
-    {'min': 0.0001, 'max': 0.1, 'scale': 'log'}
-    >>> _dimension("weight_decay", [0, 0.01])
-    {'values': [0, 0.01]}
-    """
-    if isinstance(written, tuple) and len(written) in (2, 3):
-        return dict(zip(("min", "max", "scale"), written, strict=False))
-    if isinstance(written, Mapping):
-        return dict(written)
-    if isinstance(written, Sequence) and not isinstance(written, str | tuple):
-        return {"values": list(written)}
-    raise SpecError(
-        f"search_space.{shown(name)} = {shown(written)}: give (min, max), (min, max, scale) or a list of values."
-    )

@@ -38,6 +38,8 @@ def check_trainer(trainer: Trainer, study: Study) -> None:
     """
     end_if_imported_by_worker()
     check_promises(trainer, study)
+    if study.workload.is_own_loop:  # it may take hours to its first report
+        return
     drawn = draw_points(study)[:NUM_POINTS]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
     with closing(make_executor(trainer, [], num_workers=1)) as executor:

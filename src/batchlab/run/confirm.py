@@ -31,6 +31,11 @@ def confirm_sweep(
         raise LabError(
             f"Sweep {name} in lab {lab} was imported: its points cannot be trained here. Run one of your own."
         )
+    if stored.spec.workload.is_own_loop and trainer is None:
+        raise LabError(
+            f"Sweep {name} in lab {lab} was trained by a loop of your own, which a stored sweep never starts. Run its "
+            f'file again with --set "sweep.confirm={{seeds={seeds}, points={points}}}".'
+        )
     unfinished = [size for size in stored.batch_sizes if not store.is_finished(name, size)]
     if unfinished:
         sizes = ", ".join(str(size) for size in unfinished)

@@ -15,13 +15,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from queue import Empty, SimpleQueue
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, cast
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
 from batchlab.engine.pack_size import calibrate
 from batchlab.errors import BatchlabError, InputError, Interrupted, TrialError
 from batchlab.held import Held, all_held, take_up
+from batchlab.loops.base import LoopTrainer
 from batchlab.processes import (
     NO_GUARD,
     die_with_parent,
@@ -29,6 +30,7 @@ from batchlab.processes import (
     start_tracker,
     undisturbed_by_signals,
 )
+from batchlab.run.loop_trial import follow_trial
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 from batchlab.run.parcel import Descriptor, Parcel
 from batchlab.run.signals import Signals
@@ -392,7 +394,10 @@ def _train(
         confirm_end=lambda end_step: signals.lower(size, number, end_step),
         progress=tell,
         should_stop=signals.is_stopping,
+        worker=number,
     )
+    if task.study.workload.is_own_loop:
+        return follow_trial(cast("LoopTrainer", trainer), task, hooks)
     return train_pack(trainer, task, hooks)
 
 

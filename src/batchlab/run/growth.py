@@ -159,8 +159,9 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
     check_outcome(folder.folder, record, result)
     rows = result.measurements
     assert record.study is not None and record.end_step is not None
-    grid = np.fromiter(record.study.evaluation.steps(2 * record.study.max_steps + 1), dtype=np.int64)
-    rows = rows.where(np.isin(rows.step, grid))  # the row at the end of a budget may lie off the grid
+    if not record.study.workload.is_own_loop:
+        grid = np.fromiter(record.study.evaluation.steps(2 * record.study.max_steps + 1), dtype=np.int64)
+        rows = rows.where(np.isin(rows.step, grid))  # the row at the end of a budget may lie off the grid
 
     def place(trial: Trial) -> str:
         return json.dumps(trial.environment, sort_keys=True)
@@ -168,7 +169,7 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
     groups = [list(group) for _, group in groupby(sorted(trials, key=place), key=place)]
     for index, group in enumerate(groups):
         trained = record.trained_steps or 0 if index == 0 else 0
-        outcomes = tuple(_outcome(record.study, trial, rows) for trial in sorted(group, key=lambda t: t.trial_id))
+        outcomes = tuple(_outcome(record, trial, rows) for trial in sorted(group, key=lambda t: t.trial_id))
         ids = [trial.trial_id for trial in group]
         seconds = sum(trial.wall_seconds or 0.0 for trial in group)
         part = rows.where(np.isin(rows.trial_id, ids))
@@ -180,17 +181,23 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
 
 def complete_outcomes(folder: StudyFolder) -> list[Outcome]:
     """Return the outcomes of the complete trials of a finished search."""
-    study, result = _searched(folder), folder.result()
-    check_outcome(folder.folder, folder.record(), result)
-    return [_outcome(study, trial, result.measurements) for trial in result.first_complete()]
+    record, result = folder.record(), folder.result()
+    check_outcome(folder.folder, record, result)
+    return [_outcome(record, trial, result.measurements) for trial in result.first_complete()]
 
 
-def _outcome(study: Study, trial: Trial, rows: Measurements) -> Outcome:
-    """Return what is known of a stored trial: as far as its rows go, and whether it diverged there."""
-    curve = rows.curve(trial.trial_id)
+def _outcome(record: StudyRecord, trial: Trial, rows: Measurements) -> Outcome:
+    """Return what is known of a stored trial: as far as its rows go, and whether it diverged there.
+
+    A loop of the user's own is known to the end of its race: its last row lies where it last reported before.
+    """
+    study, curve = record.study, rows.curve(trial.trial_id)
+    assert study is not None and record.end_step is not None
     met = curve.steps[study.goal.is_met(curve.metrics[study.goal.metric])] if len(curve.steps) else curve.steps
     goal_step = int(met[0]) if len(met) else None
     last_row = int(curve.steps[-1]) if len(curve.steps) else 0
+    if study.workload.is_own_loop:
+        last_row = record.end_step
     if trial.status is not Status.INFEASIBLE or trial.diverged_step is None:
         return Outcome(trial.trial_id, last_row, goal_step)
     # Its curve may have been cut, at the end of the race, before the step at which it diverged.

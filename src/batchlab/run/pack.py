@@ -45,6 +45,9 @@ class PackTask:
     kept_state: Path | None = None
     """Where the pack's last state is kept; None keeps none."""
 
+    loop: Path | None = None
+    """The folder of a trial of a loop of the user's own."""
+
 
 @dataclass(frozen=True)
 class PackResult:
@@ -53,6 +56,8 @@ class PackResult:
     outcomes: list[Outcome]
     measurements: Measurements
     wall_seconds: float
+    remark: str | None = None
+    """What the user should be told."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class Hooks:
     """Told how far the pack is, after each evaluation."""
 
     should_stop: Callable[[], bool]
+    worker: int = 0
+    """The number of the process that trains, from 0."""
 
 
 class UnusableCheckpointError(BatchlabError):
@@ -103,6 +110,11 @@ class Recorder:
         self.best_value = self._goal.best(values, self.best_value)
         self._num_evaluations += 1
         self._evaluation_seconds += evaluated.seconds
+
+    @property
+    def last_step(self) -> int:
+        """The step of the last row, -1 where there is none."""
+        return self._rows[-1].step if self._rows else -1
 
     def standing(self) -> Standing:
         """Return how far the pack is, as of its last evaluation."""

@@ -17,6 +17,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.errors import BatchlabError, InputError, Interrupted, shown
 from batchlab.held import check_held
+from batchlab.loops.resources import trials_at_once
 from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise
@@ -90,14 +91,15 @@ def run_sweep(
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer, changed_code)
             shown_on = display or default_display()
-            _Runner(runs, trainer, num_workers or default_workers(), shown_on, SetAside(lab)).run()
+            _Runner(runs, trainer, num_workers or default_workers(sweep), shown_on, SetAside(lab)).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
 
 
-def default_workers() -> int:
-    """Return one worker for each core."""
-    return min(os.cpu_count() or 1, MOST_WORKERS)
+def default_workers(sweep: Sweep) -> int:
+    """Return one worker for each core, or for as many as a trial of a loop of one's own needs."""
+    at_once = trials_at_once(sweep.engine.plain()) if sweep.workload.is_own_loop else os.cpu_count() or 1
+    return min(at_once, MOST_WORKERS)
 
 
 def _check_workers(num_workers: int | None) -> None:
@@ -202,6 +204,8 @@ class _Runner:
             progress.seconds_per_trial_step = measured.seconds_per_trial_step
             run.choose_pack_size(measured.pack_size)
         else:
+            if event.result.remark:
+                self._display.say(event.result.remark)
             run.keep_part(name, event.result)
             progress.finish(name)
 

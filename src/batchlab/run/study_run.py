@@ -7,10 +7,13 @@ and opened again at any moment.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from batchlab.core.confirmation import Confirmation
-from batchlab.core.measurement import Measurements
+from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
 from batchlab.engine.base import Point
@@ -126,7 +129,7 @@ class StudyRun:
     def _line_up(self, trial_ids: list[int]) -> None:
         self._pending = {pack_name(ids): ids for ids in self._packs(trial_ids)}
         is_race_open = self.study.race_factor is not None and self._known_end() == self.study.max_steps
-        takes_turns = len(self._pending) > 1 and is_race_open
+        takes_turns = len(self._pending) > 1 and is_race_open and not self.study.workload.is_own_loop
         self._pauses = dict.fromkeys(self._pending, FIRST_PAUSE if takes_turns else None)
 
     def _packs(self, trial_ids: list[int]) -> list[tuple[int, ...]]:
@@ -153,8 +156,13 @@ class StudyRun:
         Packs of one study take turns: nobody trains long before all have trained for a while, because whoever
         meets the goal first spares the others the rest.
         """
-        if self.confirm_run is not None:
-            return self.confirm_run.take_task()
+        named_task = self._next_trials() if self.confirm_run is None else self.confirm_run.take_task()
+        if named_task is None or not self.study.workload.is_own_loop:
+            return named_task
+        name, task = named_task
+        return name, replace(task, loop=self._home.loop_path(name))
+
+    def _next_trials(self) -> tuple[str, PackTask] | None:
         if not self._pending:
             return None
         name = min(self._pending, key=lambda waiting: self._pauses[waiting] or 0)
@@ -180,6 +188,8 @@ class StudyRun:
     def keep_part(self, name: str, result: PackResult) -> None:
         """Store a finished pack; with the last one of a round the next begins or the search ends."""
         trained = sum(outcome.last_step for outcome in result.outcomes)
+        if self.study.workload.is_own_loop:
+            trained = int(result.measurements.step.max())  # it may have ended before its budget
         part = Part(result.measurements, tuple(result.outcomes), trained, result.wall_seconds, environment())
         if self.confirm_run is not None:
             self.confirm_run.keep_part(name, part)
@@ -195,9 +205,9 @@ class StudyRun:
         """Store the outcome of the search; trials that were tried and do not count are kept aside."""
         end_step, known = self.race.end_step, farthest(list(self._parts.values()))
         counted = {i: known[i] for i in range(self.race.num_tried)}
-        curves = [_until(part.measurements, end_step).curve(i) for i, (_, part) in counted.items()]
-        measurements = Measurements.of(curves)
-        trials = [self._trial(outcome, part) for outcome, part in counted.values()]
+        curves = {i: self._curve(i, part, end_step) for i, (_, part) in counted.items()}
+        measurements = Measurements.of(list(curves.values()))
+        trials = [self._trial(outcome, part, curves[i]) for i, (outcome, part) in counted.items()]
         counts = {status: sum(trial.status is status for trial in trials) for status in Status}
         aside = _aside([part.only(set(known) - set(counted)) for part in self._parts.values()])
         self._record = self._record.model_copy(
@@ -220,14 +230,20 @@ class StudyRun:
         complete = f"{counts[Status.COMPLETE]} of {self.study.trials} trials complete"
         return f"{complete}: all {num_tried} points were tried, {counts[Status.INFEASIBLE]} diverged"
 
-    def _trial(self, outcome: Outcome, part: Part) -> Trial:
-        rows = _until(part.measurements, self.race.end_step)
+    def _curve(self, trial_id: int, part: Part, end_step: int) -> Curve:
+        """Return a trial's curve to the end of the race; of a loop that first reports later, that nothing is known."""
+        curve = _until(part.measurements, end_step).curve(trial_id)
+        if len(curve.steps):
+            return curve
+        return Curve(trial_id, np.array([0]), {self.study.goal.metric: np.array([np.nan])})
+
+    def _trial(self, outcome: Outcome, part: Part, curve: Curve) -> Trial:
         is_infeasible = outcome.trial_id in self.race.infeasible
         return Trial(
             trial_id=outcome.trial_id,
             status=Status.INFEASIBLE if is_infeasible else Status.COMPLETE,
             metaparameters=self.study.metaparameters(self._record.points[outcome.trial_id]),
-            last_step=int(rows.step[rows.trial_id == outcome.trial_id].max()),
+            last_step=int(curve.steps[-1]),
             diverged_step=outcome.diverged_step if is_infeasible else None,
             round=self.race.round_of(outcome.trial_id),
             wall_seconds=part.seconds_of(outcome),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from batchlab.core.sweep import Sweep
+from batchlab.core.workload import OwnLoop
 from batchlab.data import registry as data
 from batchlab.engine import quadratic
 from batchlab.engine.base import Trainer, check_study
 from batchlab.engine.device import find_device
+from batchlab.loops.command import CommandTrainer
 from batchlab.processes import start_tracker
 from batchlab.spec.check import check_sweep
 
@@ -16,6 +18,8 @@ from batchlab.spec.check import check_sweep
 def make_trainer(sweep: Sweep, data_dir: Path | None) -> Trainer:
     """Return the trainer of a sweep, once that is checked; a network's dataset is read, or fetched, here."""
     check_sweep(sweep)
+    if isinstance(sweep.workload, OwnLoop):
+        return CommandTrainer(sweep.workload)
     start_tracker()  # before there is anything in shared memory
     if sweep.workload.is_closed_form:
         return quadratic.QuadraticTrainer()

@@ -10,6 +10,8 @@
     measurements.parquet      at the end: every stored step of every trial
     aside.parquet             trials that were trained and do not count; a study that grows may want them
     states/PACK.npz           with engine.keep_states: every pack as its training ended
+    loops/PACK/               of a loop of the user's own: what its program has printed (output.txt); while it trains
+                              its reports (reports.jsonl) and what it keeps to go on from (checkpoint/)
     confirming/               while the best points are trained again: parts and checkpoints of replicates
     confirmed.json            at the end of that: what became of the replicates
     confirmed.parquet         and their measurements
@@ -190,6 +192,12 @@ class StudyFolder:
     def state_path(self, name: str) -> Path:
         """Return where the last state of a pack is kept."""
         return self.folder / "states" / f"{name}.npz"
+
+    def loop_path(self, name: str) -> Path:
+        """Return the folder of a trial, or replicate, that a loop of the user's own trains; no link leads there."""
+        path = self.folder / "loops" / name
+        refuse_links(self.folder, path)
+        return path
 
     def states(self) -> list[tuple[int, ...]]:
         """Return the trials of each pack whose last state is kept."""

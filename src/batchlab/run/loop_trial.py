@@ -1,0 +1,140 @@
+"""Following one trial of a loop of the user's own to the end of its race."""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+
+import numpy as np
+
+from batchlab.core.workload import OwnLoop
+from batchlab.engine.loop import Evaluated
+from batchlab.errors import Interrupted, TrainerError
+from batchlab.loops.base import LoopTrainer, name_of
+from batchlab.loops.journal import Journal
+from batchlab.loops.report import Report
+from batchlab.loops.rows import Rows
+from batchlab.run.pack import Hooks, PackResult, PackTask, Recorder
+from batchlab.search.race import Outcome
+
+MOST_WITHOUT_GOAL = 1000
+"""Rows after which a loop that has not told the goal's metric is taken never to do so."""
+
+
+ENDED = "ended"
+
+
+def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResult:
+    """Follow the task's one trial from its last report, or from the start, to the end of the race.
+
+    Raises Interrupted after a stop: all reports so far are written down, and the loop is ended.
+    """
+    (point,), study = task.points, task.study
+    assert task.loop is not None
+    journal, trial = Journal(task.loop, study, point.trial_id), _Trial(task, hooks)
+    known = (journal.reports() if trainer.resumes else None) or []
+    journal.begin(known)
+    for report in known:
+        trial.take(report)
+    trial.rows.resume()
+    start = known[-1].offset if known else 0
+    with closing(trainer.reports(study, point, task.loop, hooks.worker, start)) as reports:
+        while not trial.is_over:
+            if hooks.should_stop():
+                raise Interrupted(f"stopped at step {trial.rows.step}")
+            said = next(reports, ENDED)
+            if isinstance(said, Report):
+                journal.add(said)
+                trial.take(said)
+            elif said is ENDED:
+                trial.end()
+    result = trial.result(journal.seconds, trainer)
+    journal.close()
+    if not task.stops_at_goal and trial.diverged_step is None:
+        hooks.confirm_end(trial.own_end)
+    return result
+
+
+class _Trial:
+    """The rows of one trial, until its race is over, it diverged or its loop has ended."""
+
+    def __init__(self, task: PackTask, hooks: Hooks) -> None:
+        self._task, self._hooks, self._study = task, hooks, task.study
+        self._id, self._goal = task.points[0].trial_id, task.study.goal
+        self._recorder, self.rows = Recorder(task.study), Rows(task.study.goal.metric)
+        self._has_ended, self._num_rows = False, 0
+        self.diverged_step: int | None = None
+
+    @property
+    def own_end(self) -> int:
+        """The end that the trial sets itself."""
+        may_set = self._task.racing is None or self._id in self._task.racing
+        return self._study.end_step(self._recorder.goal_steps.get(self._id) if may_set else None)
+
+    @property
+    def _end(self) -> int:
+        if self._task.stops_at_goal:
+            return self._recorder.goal_steps.get(self._id, self._task.end_step)
+        return min(self._hooks.end_step(), self.own_end)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing that the loop may still report counts."""
+        return self._has_ended or self.diverged_step is not None or self._last >= self._end
+
+    @property
+    def _last(self) -> int:
+        """The last step at which all that counts is known: a row is complete once a later one is begun."""
+        return max(self._recorder.last_step, self.rows.step - 1)
+
+    def take(self, report: Report) -> None:
+        """Take a report of the loop."""
+        try:
+            self._keep(self.rows.add(report))
+        except TrainerError as error:
+            raise TrainerError(f"{self._name}: {error}") from None
+        self._keep(self.rows.ready(self._end))
+        if self._num_rows > MOST_WITHOUT_GOAL and not self.rows.has_metric:
+            raise self._without_metric()
+
+    def end(self) -> None:
+        """Take note that the loop has ended."""
+        self._keep(self.rows.end())
+        self._has_ended = True
+
+    def _keep(self, row: Report | None) -> None:
+        if row is None or self.diverged_step is not None or row.step > self._end:
+            return
+        self._num_rows += 1
+        if not math.isfinite(row.metrics.get(self._goal.metric, 0.0)):
+            self.diverged_step = row.step
+            return
+        metrics = {name: np.array([value]) for name, value in row.metrics.items()}
+        self._recorder.add(Evaluated(row.step, np.array([self._id]), metrics))
+        self._hooks.progress(self._recorder.standing())
+
+    def result(self, seconds: float, trainer: LoopTrainer) -> PackResult:
+        """Return what the trial did; TrainerError where it has not told what it was asked for."""
+        if not self.rows.has_metric:
+            raise self._without_metric()
+        if self._recorder.last_step < 0:  # diverged, or out of the race, before anything was measured
+            unknown = {self._goal.metric: np.array([math.nan])}
+            self._recorder.add(Evaluated(0, np.array([self._id]), unknown))
+        last = self._end if self.diverged_step is None else self.diverged_step
+        outcome = Outcome(self._id, last, self._recorder.goal_steps.get(self._id), self.diverged_step)
+        return PackResult([outcome], self._recorder.measurements(), seconds, trainer.remark)
+
+    def _without_metric(self) -> TrainerError:
+        names = ", ".join(sorted(self.rows.names))
+        if not names:
+            way = 'print lines such as {"step": 5, "' if self._study_runs_command else 'yield step, {"'
+            return TrainerError(f'{self._name} has ended and reported nothing: {way}{self._goal.metric}": 0.3}}.')
+        return TrainerError(f"{self._name} has reported {names}, but never {self._goal.metric}, the goal's metric.")
+
+    @property
+    def _study_runs_command(self) -> bool:
+        return isinstance(self._study.workload, OwnLoop) and self._study.workload.command is not None
+
+    @property
+    def _name(self) -> str:
+        return name_of(self._study, self._id)
