@@ -32,6 +32,7 @@ PUBLIC = [
     "confirm_sweep",
     "load_sweep",
     "merge_labs",
+    "register",
     "run_sweep",
     "summarise",
 ]

@@ -32,6 +32,7 @@ _HOMES = {
     "confirm_sweep": "batchlab.run.confirm",
     "load_sweep": "batchlab.spec.load",
     "merge_labs": "batchlab.run.merge",
+    "register": "batchlab.registration",
     "run_sweep": "batchlab.run.runner",
     "summarise": "batchlab.report.answers",
 }

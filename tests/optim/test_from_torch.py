@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from batchlab.core.workload import Named
-from batchlab.errors import SpecError
+from batchlab.errors import InputError, SpecError
 from batchlab.optim.base import Now
 from batchlab.optim.layout import Layout
-from batchlab.optim.registry import load_optimizer, optimizer_entry
+from batchlab.optim.registry import OPTIMIZERS, load_optimizer, optimizer_entry, register_class
 
 LAYOUT = Layout(("kernel", "bias"), ((3, 2, 2, 2), (3,)))
 NAMES = ["Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"]
@@ -106,3 +106,77 @@ def test_a_value_that_pytorch_refuses_is_one_sentence(drawn):
 
     with pytest.raises(SpecError, match="optimizer torch.optim.NAdam: Invalid beta parameter at index 0: 1.5"):
         optimizer.update(parameters, drawn[1][0], optimizer.init(parameters), Now(1, now))
+
+
+class Lion(torch.optim.Optimizer):
+    """The sign of an average of gradients, in PyTorch's form."""
+
+    def __init__(self, params, lr=1e-3, beta=0.9):
+        super().__init__(params, {"lr": lr, "beta": beta})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                average = state.setdefault("average", torch.zeros_like(parameter))
+                average.lerp_(parameter.grad, 1 - group["beta"])
+                parameter.add_(average.sign(), alpha=-group["lr"])
+
+
+class Counting(Lion):
+    def step(self):
+        self.param_groups[0]["beta"] *= 0.99
+        super().step()
+
+
+class Listing(Lion):
+    def step(self):
+        super().step()
+        for parameter in self.param_groups[0]["params"]:
+            self.state[parameter]["seen"] = [1]
+
+
+@pytest.fixture
+def registered():
+    """Return a function that registers a class, and forget it afterwards."""
+    before = dict(OPTIMIZERS)
+    yield register_class
+    OPTIMIZERS.clear()
+    OPTIMIZERS.update(before)
+
+
+def test_a_class_of_ones_own_trains_rows_by_its_name(registered, drawn):
+    (start, gradients), name = drawn, registered(Lion)
+    entry = optimizer_entry(Named(name=name))
+    assert [(each.name, each.default) for each in entry.metaparameters] == [("learning_rate", None), ("beta", 0.9)]
+
+    parameters, optimizer = start.clone(), load_optimizer(Named(name=name), LAYOUT)
+    state, expected, averages = optimizer.init(parameters), start.clone(), torch.zeros_like(start)
+    for step, gradient in enumerate(gradients):
+        optimizer.update(
+            parameters, gradient.clone(), state, Now(step + 1, columns({"learning_rate": 0.1, "beta": 0.5}))
+        )
+        averages = 0.5 * averages + 0.5 * gradient
+        expected -= 0.1 * averages.sign()
+
+    torch.testing.assert_close(parameters, expected)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (Counting, r"optimizer Counting changes param_groups\[0\]\['beta'\] in an update: keep it in self.state"),
+        (Listing, r"optimizer Listing keeps seen, a list: keep it in self.state\[parameter\], as a tensor or a number"),
+    ],
+)
+def test_a_class_that_keeps_what_would_be_forgotten_is_refused(registered, drawn, kind, sentence):
+    optimizer = load_optimizer(Named(name=registered(kind)), LAYOUT)
+
+    with pytest.raises(SpecError, match=sentence):
+        optimizer.init(drawn[0])
+
+
+def test_a_class_cannot_take_the_name_of_ours(registered):
+    with pytest.raises(InputError, match="There is already an optimizer sgd: give your class another name"):
+        registered(type("sgd", (Lion,), {}))

@@ -176,3 +176,34 @@ def test_at_a_prompt_it_is_trained_in_this_process(make_own, tmp_path):
 
     assert [row.batch_size for row in summary.rows] == [4, 16]
     assert all(row.steps is not None for row in summary.rows)
+
+
+class Halving(torch.optim.Optimizer):
+    """Gradient descent at half the rate, with nothing to keep."""
+
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.sub_(parameter.grad, alpha=group["lr"] / 2)
+
+
+def test_an_optimizer_may_be_a_class_of_ones_own(make_own):
+    own = make_own(optimizer=Halving, search_space={"learning_rate": [0.2]})
+    sgd = make_own(optimizer="sgd", search_space={"learning_rate": [0.1]})
+
+    assert own.spec.workload.name == "own/Net/Halving"
+    by_class = own.trainer.program(own.spec.study(4), [Point(0, {"learning_rate": 0.2})])
+    by_name = sgd.trainer.program(sgd.spec.study(4), [Point(0, {"learning_rate": 0.1})])
+    torch.testing.assert_close(
+        torch.from_numpy(trained(by_class).state()["parameters"]),
+        torch.from_numpy(trained(by_name).state()["parameters"]),
+    )
+
+
+def test_a_class_that_is_no_optimizer_is_told(make_own):
+    with pytest.raises(InputError, match=r"Net is no torch.optim.Optimizer: extend that, or give a name"):
+        make_own(optimizer=type("Net", (), {}))

@@ -1,4 +1,4 @@
-"""PyTorch's own optimizers, `torch.optim.NAdam` say, over rows of the parameter matrix.
+"""Optimizers in PyTorch's form, `torch.optim.NAdam` or a class of one's own, over rows of the parameter matrix.
 
 Each row has an optimizer of its own, over views of its parameters in their shapes. Its state lives in tensors of ours,
 so that it is stored and gone on with like every other: what PyTorch keeps as a number becomes a tensor, too.
@@ -33,10 +33,25 @@ STARTED = "started"
 """Whether a row has made its first update: then PyTorch makes the rest of its state."""
 
 
-def torch_metaparameters(name: str) -> tuple[Metaparameter, ...]:
-    """Return the numbers that an optimizer of PyTorch takes, with its defaults; SpecError where it is unknown."""
+Kind = type[torch.optim.Optimizer]
+
+
+def torch_class(name: str) -> Kind:
+    """Return the class that `torch.optim.NAME` is; SpecError where there is none, or none that can be used here."""
+    short = name.removeprefix(PREFIX)
+    known = {key: each for key, each in vars(torch.optim).items() if isinstance(each, type)}
+    known = {key: each for key, each in known.items() if issubclass(each, torch.optim.Optimizer)}
+    if short not in known:
+        raise SpecError(unknown_name("optimizer", name, [PREFIX + key for key in known]))
+    if short in REFUSED:
+        raise SpecError(f"optimizer {shown(name)} cannot be used here: {REFUSED[short]}.")
+    return known[short]
+
+
+def torch_metaparameters(kind: Kind) -> tuple[Metaparameter, ...]:
+    """Return the numbers that an optimizer takes, with its defaults."""
     found = [LEARNING_RATE]
-    for argument in _arguments(name):
+    for argument in _arguments(kind):
         if argument.name in PAIRS:
             names = zip(PAIRS[argument.name], argument.default, strict=True)
             found += [Metaparameter(part, ANY, float(value)) for part, value in names]
@@ -45,12 +60,12 @@ def torch_metaparameters(name: str) -> tuple[Metaparameter, ...]:
     return tuple(found)
 
 
-def torch_optimizer(layout: Layout, name: str) -> Optimizer:
-    """Return one of PyTorch's optimizers for parameters that lie so."""
+def torch_optimizer(layout: Layout, kind: Kind) -> Optimizer:
+    """Return an optimizer of such a class for parameters that lie so."""
 
     def init(parameters: Tensor) -> State:
         trials = len(parameters)
-        zeros, kept = partial(torch.zeros, device=parameters.device), _kept(name, layout, parameters.dtype)
+        zeros, kept = partial(torch.zeros, device=parameters.device), _kept(kind, layout, parameters.dtype)
         state = {key: zeros((trials, *shape), dtype=dtype) for key, (shape, dtype) in kept.items()}
         return {**state, STARTED: zeros(trials, 1)}
 
@@ -59,7 +74,7 @@ def torch_optimizer(layout: Layout, name: str) -> Optimizer:
         leaves = {key: nn.Parameter(segment[0]) for key, segment in rows.items()}
         for key, leaf in leaves.items():
             leaf.grad = grads[key][0]
-        optimizer = _made(name, leaves, now)
+        optimizer = _made(kind, leaves, now)
         if bool(state[STARTED]):
             _load(optimizer, leaves, state)
         with torch.enable_grad():
@@ -76,41 +91,34 @@ def torch_optimizer(layout: Layout, name: str) -> Optimizer:
     return Optimizer(init, update, update_row)
 
 
+def _arguments(kind: Kind) -> tuple[inspect.Parameter, ...]:
+    return _signature(kind)  # type: ignore[arg-type]  # mypy asks whether its objects can be hashed
+
+
 @cache
-def _arguments(name: str) -> tuple[inspect.Parameter, ...]:
-    kind = _class(name)
+def _signature(kind: Kind) -> tuple[inspect.Parameter, ...]:
     return tuple(each for each in inspect.signature(kind).parameters.values() if each.name != "params")
-
-
-def _class(name: str) -> type[torch.optim.Optimizer]:
-    short = name.removeprefix(PREFIX)
-    known = {key: each for key, each in vars(torch.optim).items() if isinstance(each, type)}
-    known = {key: each for key, each in known.items() if issubclass(each, torch.optim.Optimizer)}
-    if short not in known:
-        raise SpecError(unknown_name("optimizer", name, [PREFIX + key for key in known]))
-    if short in REFUSED:
-        raise SpecError(f"optimizer {shown(name)} cannot be used here: {REFUSED[short]}.")
-    return known[short]
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _made(name: str, leaves: dict[str, nn.Parameter], now: NowOfRow) -> torch.optim.Optimizer:
+def _made(kind: Kind, leaves: dict[str, nn.Parameter], now: NowOfRow) -> torch.optim.Optimizer:
     given: dict[str, Any] = {"lr": now["learning_rate"]}
-    for argument in _arguments(name):
+    for argument in _arguments(kind):
         if argument.name in PAIRS:
             given[argument.name] = tuple(now[part] for part in PAIRS[argument.name])
         elif argument.name != "lr" and _is_number(argument.default):
             given[argument.name] = now[argument.name]
     try:
-        return _class(name)(leaves.values(), **given)
+        return kind(leaves.values(), **given)
     except ValueError as error:
-        raise SpecError(f"optimizer {name}: {shown(str(error), 200)}") from None
+        title = f"{PREFIX if kind.__module__.startswith(PREFIX) else ''}{kind.__name__}"
+        raise SpecError(f"optimizer {title}: {shown(str(error), 200)}") from None
 
 
-def _kept(name: str, layout: Layout, dtype: torch.dtype) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+def _kept(kind: Kind, layout: Layout, dtype: torch.dtype) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
     """Return what the optimizer keeps of one row, by name: shapes and types, from a first update of nothing.
 
     Numbers that are zero by default are none there: with a momentum, say, it keeps a velocity.
@@ -119,11 +127,32 @@ def _kept(name: str, layout: Layout, dtype: torch.dtype) -> dict[str, tuple[tupl
     leaves = {key: nn.Parameter(torch.zeros(shape, dtype=dtype)) for key, shape in named}
     for leaf in leaves.values():
         leaf.grad = torch.zeros_like(leaf)
-    defaults = {each.name: each.default for each in torch_metaparameters(name)}
+    defaults = {each.name: each.default for each in torch_metaparameters(kind)}
     values = {key: value or 0.1 for key, value in defaults.items()}
-    optimizer = _made(name, leaves, NowOfRow(1, values))
+    optimizer = _made(kind, leaves, NowOfRow(1, values))
+    before = _told(optimizer)
     optimizer.step()
+    _check_state(optimizer, before)
     return {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in _tensors(optimizer, leaves).items()}
+
+
+def _told(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Return the numbers that an optimizer keeps elsewhere than in its state."""
+    groups = {f"param_groups[0][{key!r}]": value for key, value in optimizer.param_groups[0].items()}
+    found = {**{f"self.{key}": value for key, value in vars(optimizer).items() if not key.startswith("_")}, **groups}
+    return {place: value for place, value in found.items() if _is_number(value)}
+
+
+def _check_state(optimizer: torch.optim.Optimizer, before: dict[str, Any]) -> None:
+    """Raise SpecError where an update has changed what is not stored: it would be forgotten after each."""
+    name, way = type(optimizer).__name__, "keep it in self.state[parameter], as a tensor or a number"
+    for place, value in _told(optimizer).items():
+        if before.get(place) != value:
+            raise SpecError(f"optimizer {name} changes {place} in an update: {way}.")
+    for state in optimizer.state.values():
+        for key, value in state.items():
+            if not (isinstance(value, Tensor) or _is_number(value) or value is None):
+                raise SpecError(f"optimizer {name} keeps {shown(key)}, a {type(value).__name__}: {way}.")
 
 
 def _tensors(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter]) -> dict[str, Tensor]:

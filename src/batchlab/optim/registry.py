@@ -5,14 +5,14 @@ Metaparameters are numbers that a search may range over. Options are words that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from batchlab.core.entry import AnyEntry, Entry, add_entry, by_name, find_entry
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named, Workload
-from batchlab.errors import SpecError, shown, unknown_name
+from batchlab.errors import InputError
 from batchlab.optim.metaparameter import (
     BETA_1,
     BETA_2,
@@ -26,52 +26,46 @@ from batchlab.optim.metaparameter import (
 )
 
 if TYPE_CHECKING:
+    import torch
+
     from batchlab.optim.base import Optimizer
     from batchlab.optim.layout import Layout
     from batchlab.optim.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class Entry:
-    """Where a name's code lives, which metaparameters it reads, and which words it takes as options."""
+class OptimizerEntry(Entry):
+    """An optimizer, or with `ScheduleEntry` a schedule: its code returns one, and these are the numbers that it reads.
 
-    module: str
-    attribute: str
+    The code of an optimizer is called with a `Layout`, and with its options by name; that of a schedule with those.
+    """
+
     metaparameters: tuple[Metaparameter, ...] = ()
-    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The words that each option may be; the first is meant where a spec says nothing."""
-
-    settled: Mapping[str, str] = field(default_factory=dict)
-    """What its code is given beside the options, whatever a spec says."""
-
-    def choices(self, named: Named) -> dict[str, str]:
-        """Return the options that a spec gives; what else it gives are metaparameters."""
-        return {name: value for name, value in named.options.items() if name in self.options}
 
     def defaults(self, given: Container[str]) -> dict[str, float]:
         """Return the values of metaparameters that are not given and need not be."""
         missing = (each for each in self.metaparameters if each.name not in given)
         return {each.name: each.default for each in missing if each.default is not None}
 
-    def make(self, named: Named, *parts: object) -> Any:
-        """Call the code with the options that a spec gives."""
-        code: Callable[..., Any] = getattr(import_module(self.module), self.attribute)
-        return code(*parts, **self.settled, **self.choices(named))
+
+class ScheduleEntry(OptimizerEntry):
+    """A schedule."""
 
 
 _ADAM = (LEARNING_RATE, BETA_1, BETA_2, EPSILON, WEIGHT_DECAY)
 
-OPTIMIZERS = {
-    "sgd": Entry("batchlab.optim.sgd", "sgd", (LEARNING_RATE,)),
-    "momentum": Entry("batchlab.optim.momentum", "momentum", (LEARNING_RATE, MOMENTUM)),
-    "nesterov_momentum": Entry("batchlab.optim.momentum", "nesterov_momentum", (LEARNING_RATE, MOMENTUM)),
-    "adam": Entry("batchlab.optim.adam", "adam", _ADAM),
-    "adamw": Entry("batchlab.optim.adam", "adamw", _ADAM),
-}
+OPTIMIZERS = by_name(
+    OptimizerEntry("sgd", "batchlab.optim.sgd", "sgd", (LEARNING_RATE,)),
+    OptimizerEntry("momentum", "batchlab.optim.momentum", "momentum", (LEARNING_RATE, MOMENTUM)),
+    OptimizerEntry("nesterov_momentum", "batchlab.optim.momentum", "nesterov_momentum", (LEARNING_RATE, MOMENTUM)),
+    OptimizerEntry("adam", "batchlab.optim.adam", "adam", _ADAM),
+    OptimizerEntry("adamw", "batchlab.optim.adam", "adamw", _ADAM),
+)
 
-SCHEDULES = {
-    "constant": Entry("batchlab.optim.schedules", "constant"),
-    "linear_decay": Entry(
+SCHEDULES = by_name(
+    ScheduleEntry("constant", "batchlab.optim.schedules", "constant"),
+    ScheduleEntry(
+        "linear_decay",
         "batchlab.optim.schedules",
         "linear_decay",
         (
@@ -79,34 +73,59 @@ SCHEDULES = {
             Metaparameter("learning_rate_decay_steps", POSITIVE),
         ),
     ),
-}
+)
 
 
-def optimizer_entry(optimizer: Named) -> Entry:
+def optimizer_entry(optimizer: Named) -> OptimizerEntry:
     """Return the facts about an optimizer; SpecError where it, or one of its options, is unknown."""
     if optimizer.name.startswith("torch.optim."):
-        from batchlab.optim.from_torch import torch_metaparameters
+        from batchlab.optim.from_torch import torch_class
 
-        metaparameters = torch_metaparameters(optimizer.name)
-        return Entry("batchlab.optim.from_torch", "torch_optimizer", metaparameters, settled={"name": optimizer.name})
-    return _entry("optimizer", optimizer, OPTIMIZERS)
+        return _torch_entry(optimizer.name, torch_class(optimizer.name))
+    return _checked("optimizer", optimizer, OPTIMIZERS)
 
 
-def schedule_entry(schedule: Named) -> Entry:
+def schedule_entry(schedule: Named) -> ScheduleEntry:
     """Return the facts about a schedule; SpecError where it, or one of its options, is unknown."""
-    return _entry("schedule", schedule, SCHEDULES)
+    return _checked("schedule", schedule, SCHEDULES)
 
 
 def load_optimizer(optimizer: Named, layout: Layout) -> Optimizer:
     """Return the optimizer for parameters that lie so."""
-    made: Optimizer = optimizer_entry(optimizer).make(optimizer, layout)
+    entry = optimizer_entry(optimizer)
+    made: Optimizer = entry.make(entry.given(optimizer), layout)
     return made
 
 
 def load_schedule(schedule: Named) -> Schedule:
     """Return the schedule."""
-    made: Schedule = schedule_entry(schedule).make(schedule)
+    entry = schedule_entry(schedule)
+    made: Schedule = entry.make(entry.given(schedule))
     return made
+
+
+def register(entry: OptimizerEntry) -> None:
+    """Add an optimizer or a schedule from outside; InputError where its name is taken."""
+    if isinstance(entry, ScheduleEntry):
+        add_entry("schedule", entry, SCHEDULES)
+    else:
+        add_entry("optimizer", entry, OPTIMIZERS)
+
+
+def register_class(kind: type[torch.optim.Optimizer]) -> str:
+    """Add a class of the user's own in PyTorch's form, in the place of one of that name; return its name."""
+    entry, known = _torch_entry(kind.__name__, kind), OPTIMIZERS.get(kind.__name__)
+    if known is not None and known.module != entry.module:
+        raise InputError(f"There is already an optimizer {kind.__name__}: give your class another name.")
+    OPTIMIZERS[entry.name] = entry
+    return entry.name
+
+
+def _torch_entry(name: str, kind: type[torch.optim.Optimizer]) -> OptimizerEntry:
+    from batchlab.optim.from_torch import torch_metaparameters
+
+    numbers = torch_metaparameters(kind)
+    return OptimizerEntry(name, "batchlab.optim.from_torch", "torch_optimizer", numbers, settled={"kind": kind})
 
 
 def workload_metaparameters(workload: Workload) -> dict[str, Metaparameter]:
@@ -137,12 +156,7 @@ def with_defaults(sweep: Sweep) -> Sweep:
     return sweep.model_copy(update={"workload": workload.model_copy(update=completed)})
 
 
-def _entry(kind: str, named: Named, entries: Mapping[str, Entry]) -> Entry:
-    if named.name not in entries:
-        raise SpecError(unknown_name(kind, named.name, entries))
-    entry = entries[named.name]
-    for option, word in entry.choices(named).items():
-        if word not in entry.options[option]:
-            words = ", ".join(entry.options[option])
-            raise SpecError(f"{option} = {shown(word)} of {kind} {named.name} must be one of {words}.")
+def _checked(kind: str, named: Named, entries: Mapping[str, AnyEntry]) -> AnyEntry:
+    entry = find_entry(kind, named.name, entries, lambda: list(entries))
+    entry.check(kind, entry.given(named))
     return entry

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.errors import InputError
-from batchlab.optim.registry import with_defaults
+from batchlab.optim.registry import register_class, with_defaults
 from batchlab.own.search_space import dimension_of
 from batchlab.spec.load import with_settings
 
@@ -44,7 +44,7 @@ class TorchSweep:
         search_space: Mapping[str, Any],
         test: Any = None,
         metrics: Mapping[str, Measure] | None = None,
-        optimizer: str | Mapping[str, Any] = "sgd",
+        optimizer: str | type | Mapping[str, Any] = "sgd",
         schedule: str | Mapping[str, Any] = "constant",
         seed: int = 0,
         engine: Mapping[str, Any] | None = None,
@@ -52,7 +52,7 @@ class TorchSweep:
     ) -> None:
         self._model, self._loss, self._metrics = model, loss, dict(metrics or {})
         self._examples = {"train": train, "val": val, "test": test}
-        self._name, self._optimizer, self._schedule, self._seed = name, optimizer, schedule, seed
+        self._name, self._optimizer, self._schedule, self._seed = name, _by_name(optimizer), schedule, seed
         self._search_space, self._engine, self._search = search_space, dict(engine or {}), search
         self.settings: Sequence[str] = ()
         """What was changed of its spec, each written as `sweep.trials=8`."""
@@ -113,6 +113,19 @@ class TorchSweep:
             engine.precision,
             engine.microbatch_size,
         )
+
+
+def _by_name(optimizer: Any) -> Any:
+    """Return an optimizer as a spec has it: a class of the user's own goes by its name."""
+    if isinstance(optimizer, Mapping):
+        return {**optimizer, "name": _by_name(optimizer.get("name"))}
+    if not isinstance(optimizer, type):
+        return optimizer
+    import torch
+
+    if not issubclass(optimizer, torch.optim.Optimizer):
+        raise InputError(f"TorchSweep: {optimizer.__name__} is no torch.optim.Optimizer: extend that, or give a name.")
+    return register_class(optimizer)
 
 
 _EXAMPLES = {"model": "`lambda: Net()`", "loss": "torch.nn.functional.cross_entropy"}

@@ -44,7 +44,7 @@ def write_report(path: Path, findings: Sequence[Findings], title: str = TITLE, r
 
 def _sections(findings: Findings, anchor: str) -> list[tuple[str, Markup]]:
     """Return the title and the body of each section that has something to tell."""
-    made: list[Section | None] = [make(findings, anchor) for make in SECTIONS]
+    made: list[Section | None] = [entry.make(findings, anchor) for entry in SECTIONS]
     return [(section.title, render_blocks(section.blocks)) for section in made if section is not None]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from batchlab.errors import InputError, shown
 from batchlab.report.blocks import Section
 from batchlab.report.findings import Findings
 from batchlab.report.sections.answer import answer_section
@@ -14,13 +16,31 @@ from batchlab.report.sections.spec import spec_section
 from batchlab.report.sections.steps import steps_section
 from batchlab.report.sections.training import training_section
 
-SECTIONS: tuple[Callable[[Findings, str], Section | None], ...] = (
-    answer_section,
-    steps_section,
-    regimes_section,
-    fit_section,
-    training_section,
-    spec_section,
-    environment_section,
-)
-"""In the order of the page. Each is also told its workload's anchor, so that names in figures stay apart."""
+
+@dataclass(frozen=True)
+class SectionEntry:
+    """A section of the report. It is also told its workload's anchor, so that names in figures stay apart."""
+
+    name: str
+    make: Callable[[Findings, str], Section | None]
+
+
+SECTIONS = [
+    SectionEntry("answer", answer_section),
+    SectionEntry("steps", steps_section),
+    SectionEntry("regimes", regimes_section),
+    SectionEntry("fit", fit_section),
+    SectionEntry("training", training_section),
+    SectionEntry("spec", spec_section),
+    SectionEntry("environment", environment_section),
+]
+"""In the order of the page; those from outside come last."""
+
+
+def register(entry: SectionEntry) -> None:
+    """Add a section from outside; InputError where its name is taken by another."""
+    known = {section.name: section for section in SECTIONS}
+    if known.get(entry.name, entry) != entry:
+        raise InputError(f"There is already a section {shown(entry.name)}: give yours another name.")
+    if entry.name not in known:
+        SECTIONS.append(entry)

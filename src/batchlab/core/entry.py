@@ -1,0 +1,83 @@
+"""Entries of registries: where the code of a name is, and which options a spec may give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, TypeVar
+
+from batchlab.core.workload import Named
+from batchlab.errors import InputError, SpecError, shown, unknown_name
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the value of an option must be: in words, and as a test."""
+
+    must_be: str
+    holds: Callable[[Any], bool]
+
+
+def one_of(*words: str) -> Option:
+    """Return an option that is one of some words."""
+    return Option(f"one of {', '.join(words)}", words.__contains__)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name of a registry. Its code is imported when it is used, so that names are checked without a framework."""
+
+    name: str
+    module: str
+    attribute: str
+    settled: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    """What the code is called with; an option of the same name outranks it."""
+
+    options: Mapping[str, Option] = field(default_factory=dict, kw_only=True)
+
+    def check(self, kind: str, options: Mapping[str, Any]) -> None:
+        """Raise SpecError where an option is unknown, or its value not one that it may have."""
+        for option, value in options.items():
+            if option not in self.options:
+                raise SpecError(unknown_name(f"option of {kind} {self.name}", option, self.options or {"(none)"}))
+            if not self.options[option].holds(value):
+                raise SpecError(
+                    f"{option} = {shown(value)} of {kind} {self.name} must be {self.options[option].must_be}."
+                )
+
+    def given(self, named: Named) -> dict[str, Any]:
+        """Return the options that a spec gives; what else it gives are metaparameters."""
+        return {name: value for name, value in named.options.items() if name in self.options}
+
+    def make(self, options: Mapping[str, Any], *parts: object, **named_parts: object) -> Any:
+        """Call the code with parts, with what is settled and with options, lists among them as tuples."""
+        code: Callable[..., Any] = getattr(import_module(self.module), self.attribute)
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+        return code(*parts, **named_parts, **{**self.settled, **given})
+
+
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
+
+
+def by_name(*entries: AnyEntry) -> dict[str, AnyEntry]:
+    """Return entries by their names."""
+    return {entry.name: entry for entry in entries}
+
+
+def find_entry(kind: str, name: str, entries: Mapping[str, AnyEntry], known: Callable[[], list[str]]) -> AnyEntry:
+    """Return the entry of a name; SpecError with the `known` ones where there is none."""
+    if name not in entries:
+        raise SpecError(unknown_name(kind, name, known()))
+    return entries[name]
+
+
+def add_entry(kind: str, entry: AnyEntry, entries: dict[str, AnyEntry]) -> None:
+    """Add an entry from outside; InputError where its name is taken by another, or its code cannot be imported."""
+    if entries.get(entry.name, entry) != entry:
+        raise InputError(f"There is already {kind} {shown(entry.name)}: give yours another name.")
+    try:
+        getattr(import_module(entry.module), entry.attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{kind} {shown(entry.name)} cannot be registered: {shown(str(error))}.") from error
+    entries[entry.name] = entry
