@@ -87,7 +87,7 @@ def figure(
     else:
         if len(sweeps) > 1:
             raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw compare")
-        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
         _warn_unpublished([summary] if published else [])
         source = summary if kind.needs == "sweep" else _trained(results, summary, trials, kind, batch_size or [])
         _print_saved(name, source, out / f"{results.sweep.name}-{name}", options)
