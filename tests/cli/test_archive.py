@@ -130,6 +130,20 @@ def test_curve_status_and_report_read_an_imported_lab(call, lab):
     assert WORKLOAD in Path("report.html").read_text()
 
 
+def test_figures_of_trials_read_an_imported_lab(call, refused, lab):
+    """Trial 3 has 0.008 at step 200 or 100; of the 55,000 examples of an epoch 4,800 and 9,600 were seen."""
+    answers = [call("figure", "curves", "--against", "examples"), call("figure", "budgets")]
+    curves, budgets = (Path(answer.out.splitlines()[2]).read_text() for answer in answers)
+
+    assert [0, 0] == [answer.code for answer in answers]
+    assert "16,3,True,200,3200,,val/classification_error,0.008" in curves
+    assert "0.05 epochs" in budgets
+    assert "stores no seconds, as imported ones do not. Use --against steps" in refused(
+        "figure", "curves", "--against", "seconds"
+    )
+    assert "has no points to tell apart: all trials have the same metaparameters" in refused("figure", "points")
+
+
 def test_an_export_can_be_imported_again(call, lab):
     answer = call("export", "out")
     call("import", "out", "--lab", "again", "--workers", "1")

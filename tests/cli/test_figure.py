@@ -16,7 +16,7 @@ def read_table(path: str | Path) -> list[dict[str, str]]:
     return list(csv.DictReader(Path(path).read_text().splitlines()))
 
 
-@pytest.mark.parametrize("name", ["steps-to-result", "metaparameters"])
+@pytest.mark.parametrize("name", ["steps-to-result", "metaparameters", "curves", "points", "budgets"])
 def test_a_figure_is_three_files_whose_paths_are_printed(call, small_lab, name):
     answer = call("figure", name, "--out", "pictures")
     svg, png, table = (Path(line) for line in answer.out.splitlines())
@@ -101,14 +101,17 @@ def test_a_comparison_is_three_files(call, small_lab):
 def test_a_misspelt_figure_is_refused_with_the_one_that_was_meant(refused, small_lab):
     line = refused("figure", "step-to-result")
 
-    assert 'Unknown figure "step-to-result". Did you mean "steps-to-result"? Known: compare, ' in line
+    assert 'Unknown figure "step-to-result". Did you mean "steps-to-result"? Known: budgets, compare, curves, ' in line
 
 
 def test_the_help_names_every_figure():
     """paper-2 to paper-10 go without saying."""
     shown = [name for name in FIGURES if name in NAME_HELP]
 
-    assert ["steps-to-result", "metaparameters", "compare", "paper-1", "paper-11"] == shown
+    assert [
+        *("steps-to-result", "metaparameters", "curves", "points", "budgets", "compare"),
+        *("paper-1", "paper-11"),
+    ] == shown
     assert PAPER_ALL in NAME_HELP
 
 
@@ -145,3 +148,69 @@ def test_a_goal_that_no_trial_reached_has_no_metaparameters(refused, small_lab):
 
 def test_options_of_one_sweep_do_not_go_with_the_papers_figures(refused, small_lab):
     assert "give --lab and --out" in refused("figure", "paper-1", "--sweep", "small")
+
+
+def test_curves_are_of_the_batch_sizes_that_are_named(call, grid_lab):
+    """Of learning rate 0.1, 0.3 and 1.8 trial 1, 2 and 4: the best ones in reference/measurements.md, section 0.1."""
+    answer = call("figure", "curves", "--batch-size", 16, "--batch-size", 4, "--against", "examples")
+    rows = read_table("figures/grid-curves.csv")
+    met = {}
+    for row in rows:
+        if row["is_best"] == "True" and float(row["value"]) <= 0.05:
+            met.setdefault(int(row["batch_size"]), (int(row["step"]), int(row["examples"])))
+
+    assert (answer.code, answer.err) == (0, "")
+    assert {4: (1133, 4532), 16: (334, 5344)} == met
+
+
+def test_of_many_batch_sizes_six_are_shown_and_the_rest_is_named(call, grid_lab):
+    answer = call("figure", "curves")
+
+    assert 0 == answer.code
+    assert (
+        "batchlab: left out, so that the figure stays readable: batch size 64; choose with --batch-size\n" == answer.err
+    )
+    assert ["1", "4", "16", "256", "1024", "4096"] == list(
+        dict.fromkeys(row["batch_size"] for row in read_table("figures/grid-curves.csv"))
+    )
+
+
+def test_only_the_first_trials_are_points(call, grid_lab):
+    assert call("figure", "points", "--trials", 2).code == 0
+
+    assert {"0", "1"} == {row["trial_id"] for row in read_table("figures/grid-points.csv")}
+
+
+def test_points_of_a_race_say_that_it_ended_them(call, grid_lab):
+    assert call("figure", "points").code == 0
+
+    assert {"race"} == {row["ended_by"] for row in read_table("figures/grid-points.csv") if row["batch_size"] == "64"}
+
+
+def test_a_network_has_budgets_of_epochs(call, mixed_lab):
+    assert call("figure", "budgets", "digits-small").code == 0
+    labels = {row["series"] for row in read_table("figures/digits-small-budgets.csv")}
+
+    assert {"steps", "epochs"} == {label.split()[1] for label in labels if not label.startswith("1 ")}
+
+
+def test_batch_sizes_that_are_not_there_are_refused(refused, small_lab):
+    line = refused("figure", "curves", "--batch-size", 8)
+
+    assert "nqm/quadratic/sgd has no finished study of batch size 8. Choose from 4 and 64." in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("points", "--metric", "val/risk"), "points takes no --metric; leave it out, or draw curves"),
+        (("steps-to-result", "--against", "examples"), "steps-to-result takes no --against; leave it out"),
+        (("budgets", "--batch-size", 4), "budgets shows all batch sizes; leave out --batch-size"),
+        (("paper-1", "--batch-size", 4), "paper-1 shows all batch sizes; leave out --batch-size"),
+        (("curves", "--published"), "nothing was published that curves could show; leave out --published"),
+        (("curves", "--metric", "val/rsk"), '--metric: Unknown metric "val/rsk". Did you mean "val/risk"?'),
+        (("curves", "--against", "epochs"), "--against"),
+    ],
+)
+def test_options_that_a_figure_does_not_take_are_refused(refused, small_lab, arguments, words):
+    assert words in refused("figure", *arguments)

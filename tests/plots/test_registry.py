@@ -8,9 +8,14 @@ from batchlab.plots.paper import PAPER_FIGURES
 
 
 def test_the_figures_and_what_they_are_made_from():
-    assert {"steps-to-result": "sweep", "metaparameters": "sweep", "compare": "sweeps"} == {
-        name: figure.needs for name, figure in FIGURES.items() if not name.startswith("paper-")
-    }
+    assert {
+        "steps-to-result": "sweep",
+        "metaparameters": "sweep",
+        "curves": "trials",
+        "points": "trials",
+        "budgets": "trials",
+        "compare": "sweeps",
+    } == {name: figure.needs for name, figure in FIGURES.items() if not name.startswith("paper-")}
     assert [f"paper-{number}" for number in range(1, 12)] == [
         n for n, figure in FIGURES.items() if figure.needs == "lab"
     ]
@@ -50,4 +55,27 @@ def test_published_points_go_where_they_are_taken(tmp_path, make_summary):
     table = save_figure("compare", {"one": summary}, tmp_path / "one", published=True)[2].read_text()
 
     assert "published (read off Figure 3, equal at batch size 2)" in table
-    assert "published" not in save_figure("metaparameters", summary, tmp_path / "two", published=True)[2].read_text()
+
+
+def test_every_figure_says_which_options_it_takes(tmp_path, make_summary):
+    taken = {name: figure.takes for name, figure in FIGURES.items() if not name.startswith("paper-")}
+
+    assert {
+        "steps-to-result": {"published"},
+        "metaparameters": set(),
+        "curves": {"metric", "against"},
+        "points": set(),
+        "budgets": set(),
+        "compare": {"published"},
+    } == taken
+    assert {"curves": 6, "points": 12} == {n: f.most_batch_sizes for n, f in FIGURES.items() if f.most_batch_sizes}
+    with pytest.raises(TypeError):
+        save_figure("metaparameters", make_summary(), tmp_path / "two", published=True)
+
+
+@pytest.mark.parametrize("name", ["curves", "points", "budgets"])
+def test_a_figure_of_trials_is_saved_by_name(tmp_path, make_trained, name):
+    paths = save_figure(name, make_trained(), tmp_path / "one")
+
+    assert ["one.svg", "one.png", "one.csv"] == [path.name for path in paths]
+    assert all(path.stat().st_size for path in paths)

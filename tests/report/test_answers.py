@@ -9,7 +9,7 @@ import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.errors import InputError, LabError
-from batchlab.report.answers import findings, shortfalls, summarise_results, summarise_sweep
+from batchlab.report.answers import findings, read_results, shortfalls, summarise_results, summarise_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
@@ -34,6 +34,24 @@ def test_another_goal_is_answered_from_the_same_curves(lab):
     _, summary = summarise_sweep(lab, goal=Goal.read("val/risk <= 0.2"))
 
     assert str(summary.goal) == "val/risk <= 0.2"
+
+
+@pytest.mark.parametrize(
+    ("goal", "metric", "read"),
+    [
+        (None, None, ["val/classification_error"]),
+        ("val/cross_entropy_error < 1", None, ["val/cross_entropy_error"]),
+        (None, "val/cross_entropy_error", ["val/cross_entropy_error", "val/classification_error"]),
+        ("val/los < 1", None, ["val/cross_entropy_error", "val/classification_error"]),
+        (None, "val/los", ["val/cross_entropy_error", "val/classification_error"]),
+    ],
+)
+def test_what_is_asked_for_is_read_and_all_where_it_was_not_measured(tmp_path, make_digits, goal, metric, read):
+    run_sweep(make_digits({"sweep.max_steps": 3, "sweep.trials": 1}), tmp_path / "lab", num_workers=1)
+    lab = Lab.open(tmp_path / "lab")
+    results = read_results(lab, lab.find(), Goal.read(goal) if goal else None, metric)
+
+    assert [read] * 2 == [list(result.measurements.metrics) for result in results.results]
 
 
 def test_what_is_not_finished_and_too_few_trials_are_told(lab):

@@ -4,7 +4,7 @@
 its own data: budgets, best measurements, normalised curves, points by their outcome, groups, robustness.
 """
 
-from batchlab.analysis.best import BestMeasurement, best_measurement
+from batchlab.analysis.best import BestMeasurement, best_measurement, best_values
 from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
 from batchlab.analysis.budget import apply_example_budget, apply_step_budget, within_steps
@@ -12,7 +12,7 @@ from batchlab.analysis.classification import ClassifiedPoints, classify_points
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps, median_interval
 from batchlab.analysis.critical_batch import CriticalBatchFit, fit_critical_batch
 from batchlab.analysis.example import example_study, example_workload
-from batchlab.analysis.full_protocol import as_full, check_full, is_cut_short
+from batchlab.analysis.full_protocol import as_full, as_known, check_full, is_cut_short
 from batchlab.analysis.grouping import group_trials
 from batchlab.analysis.headline import Estimate, Headline, choose_headline
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
@@ -22,7 +22,7 @@ from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.regimes import Efficiency, Regime, Regimes, find_regimes
 from batchlab.analysis.robustness import steps_without_best
-from batchlab.analysis.selection import first_complete_trials, select_metric, select_trials
+from batchlab.analysis.selection import first_complete_trials, first_trials, select_metric, select_trials
 from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
@@ -55,9 +55,11 @@ __all__ = [
     "apply_example_budget",
     "apply_step_budget",
     "as_full",
+    "as_known",
     "at_boundary",
     "best_measurement",
     "best_of",
+    "best_values",
     "check_full",
     "check_measured",
     "choose_headline",
@@ -71,6 +73,7 @@ __all__ = [
     "find_regimes",
     "first_complete_trials",
     "first_steps",
+    "first_trials",
     "fit_critical_batch",
     "fit_hyperbola",
     "fit_power_law",

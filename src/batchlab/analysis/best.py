@@ -59,6 +59,21 @@ def best_measurement(result: StudyResult, goal: Goal, num_trials: int | None = N
     )
 
 
+def best_values(result: StudyResult, goal: Goal) -> dict[int, float]:
+    """Return the best value of the goal's metric by trial id, of every trial that has one, diverged ones too.
+
+    InputError for a race that ended before its budget.
+
+    >>> from batchlab.analysis import example_study
+    >>> best_values(example_study(), Goal.read("val/classification_error < 0.1"))
+    {0: 0.04, 1: 0.06, 2: 0.05, 3: 0.05}
+    """
+    check_full(result, "The best value of every trial")
+    bests = _bests_of_trials(result.measurements, goal, [trial.trial_id for trial in result.trials])
+    pairs = zip(bests.trial_id.tolist(), bests.cost.tolist(), strict=True)
+    return {trial_id: _value(cost, goal) for trial_id, cost in pairs}
+
+
 @dataclass(frozen=True)
 class _Bests:
     """The best row of every trial that has a value."""

@@ -33,6 +33,17 @@ def ends_early(protocol: Protocol, end_step: int) -> bool:
     return protocol.kind == "race" and (protocol.max_steps is None or end_step < protocol.max_steps)
 
 
+def as_known(result: StudyResult) -> StudyResult:
+    """Return a study as far as all of its trials were trained: a race that ended early as one with that budget.
+
+    >>> from batchlab.analysis import example_study
+    >>> raced = replace(example_study(), protocol=Protocol(kind="race", race_factor=1.5, max_steps=20_000))
+    >>> as_known(raced).protocol.kind, as_known(raced).protocol.max_steps
+    ('full', 300)
+    """
+    return as_full(result, result.end_step) if is_cut_short(result) else result
+
+
 def check_full(result: StudyResult, question: str) -> None:
     """Raise InputError where the race ended too early for `question`; the message says what would answer it.
 

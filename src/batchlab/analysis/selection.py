@@ -1,4 +1,4 @@
-"""Parts of a study: its first complete trials, some of its trials, one of its metrics."""
+"""Parts of a study: its first trials, some of its trials, one of its metrics."""
 
 from __future__ import annotations
 
@@ -36,6 +36,23 @@ asked for. Ask for 3 or fewer.
             f"asked for. {way_out}."
         )
     return select_trials(result, result.first_complete(num_trials))
+
+
+def first_trials(result: StudyResult, num_trials: int | None) -> StudyResult:
+    """Return the study with its first `num_trials` complete trials and what had diverged before the last of them.
+
+    All of it where None, or where it has no more of them.
+
+    >>> from batchlab.analysis import example_study
+    >>> [trial.trial_id for trial in first_trials(example_study(), 1).trials]
+    [0]
+    >>> [trial.trial_id for trial in first_trials(example_study(), 3).trials]
+    [0, 1, 2, 3]
+    """
+    kept = result.first_complete(num_trials)
+    if num_trials is None or len(kept) < num_trials:
+        return result
+    return select_trials(result, (trial for trial in result.trials if trial.trial_id <= kept[-1].trial_id))
 
 
 def select_trials(result: StudyResult, trials: Iterable[Trial]) -> StudyResult:

@@ -98,6 +98,10 @@ class StepsToResult:
         answer = self.confirmed if headline == "confirmed" else self.best_of
         return Estimate(answer.steps, answer.interval) if answer else Estimate(None, None)
 
+    def winner(self, headline: Headline) -> StepsToResult | ConfirmedSteps:
+        """Return whose trial stands for the named answer: the confirmed one's, else the one with the fewest steps."""
+        return self.confirmed if headline == "confirmed" and self.confirmed else self
+
 
 def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) -> dict[int, int | None]:
     """Return the first evaluated step that meets `goal` by trial id, for each of the first complete trials.

@@ -95,7 +95,7 @@ def guides(points: Sequence[TunedPoint], quantity: Quantity) -> Guides | None:
 
 
 def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
-    answer = row.confirmed if headline == "confirmed" and row.confirmed else row
+    answer = row.winner(headline)
     point = dict(answer.trial.metaparameters) if answer.trial else {}
     return TunedPoint(row.batch_size, point, answer.at_boundary, tuple(t.metaparameters for t in row.top_trials))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,12 +27,23 @@ if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
     from batchlab.core.result import StudyResult
     from batchlab.errors import LabError
-    from batchlab.store.lab import Lab
+    from batchlab.plots import TrainedSweep
+    from batchlab.plots.registry import Figure
+    from batchlab.store.lab import Lab, SweepResults
+    from batchlab.store.stored_sweep import StoredSweep
 
 NAME_HELP = (
-    "Which figure: steps-to-result or metaparameters of one sweep, compare of several, paper-1 to paper-11 or "
-    "paper-all of a whole lab."
+    "Which figure: steps-to-result, metaparameters, curves, points or budgets of one sweep, compare of several, "
+    "paper-1 to paper-11 or paper-all of a whole lab."
 )
+
+
+class Against(StrEnum):
+    """What lies along the x axis of training curves."""
+
+    STEPS = "steps"
+    EXAMPLES = "examples"
+    SECONDS = "seconds"
 
 
 def figure(
@@ -47,30 +59,87 @@ def figure(
     published: Annotated[
         bool, typer.Option("--published", help="Overlay the paper's points, read off its Figures 1 and 3.")
     ] = False,
+    batch_size: Annotated[
+        list[int] | None,
+        typer.Option("--batch-size", min=1, help="Of curves and points: show this one; may be given several times."),
+    ] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="Of curves: another metric than the goal's.")] = None,
+    against: Annotated[
+        Against | None, typer.Option("--against", help="Of curves: what lies along the x axis; steps if left out.")
+    ] = None,
 ) -> None:
     """Draw a figure as SVG, PNG and CSV. Prints where the files are."""
     from batchlab.plots import FIGURES, figure_names
     from batchlab.store.lab import Lab
 
     names, sweeps = figure_names(name), sweep or []
-    store = Lab.open(lab)
-    needs = FIGURES[names[0]].needs
-    if published and not FIGURES[names[0]].takes_published:
-        raise typer.BadParameter(f"nothing was published that {name} could show; leave out --published")
-    if needs == "lab":
+    store, kind = Lab.open(lab), FIGURES[names[0]]
+    options = _taken(name, kind, {"published": published, "metric": metric, "against": against and against.value})
+    if batch_size and kind.most_batch_sizes is None:
+        raise typer.BadParameter(f"{name} shows all batch sizes; leave out --batch-size, which curves and points take")
+    if kind.needs == "lab":
         _check_paper_options(workload, goal, trials, sweep)
-        _draw_of_lab(store, names, out, published)
-    elif needs == "sweeps":
+        _draw_of_lab(store, names, out, options)
+    elif kind.needs == "sweeps":
         if workload:
             raise typer.BadParameter(f"{name} shows several sweeps; choose them with --sweep, not by a workload")
-        _draw_of_sweeps(store, name, sweeps, out, goal, trials, published)
+        _draw_of_sweeps(store, name, sweeps, out, goal, trials, options)
     else:
         if len(sweeps) > 1:
             raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw compare")
-        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
         _warn_unpublished([summary] if published else [])
-        _print_saved(name, summary, out / f"{results.sweep.name}-{name}", published)
+        source = summary if kind.needs == "sweep" else _trained(results, summary, trials, kind, batch_size or [])
+        _print_saved(name, source, out / f"{results.sweep.name}-{name}", options)
         fail_on_problems(results.problems)
+
+
+def _taken(name: str, kind: Figure, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given; BadParameter for one that the figure does not take."""
+    given = {option: value for option, value in options.items() if value}
+    for option in [option for option in given if option not in kind.takes]:
+        if option == "published":
+            raise typer.BadParameter(f"nothing was published that {name} could show; leave out --published")
+        raise typer.BadParameter(f"{name} takes no --{option}; leave it out, or draw curves")
+    return given
+
+
+def _trained(
+    results: SweepResults, summary: WorkloadSummary, trials: int | None, kind: Figure, batch_sizes: Sequence[int]
+) -> TrainedSweep:
+    """Return a sweep with its curves, of the batch sizes that are to be shown; say which of too many are left out."""
+    from batchlab.analysis import first_trials
+    from batchlab.analysis.text import listed
+    from batchlab.plots import TrainedSweep
+
+    studies = sorted(results.results, key=lambda study: study.batch_size)
+    sweep = TrainedSweep(
+        summary=summary,
+        studies=tuple(first_trials(study, trials) for study in studies),
+        num_train_examples=_num_train_examples(results.sweep),
+    )
+    if batch_sizes:
+        return sweep.only(batch_sizes)
+    if kind.most_batch_sizes is None:
+        return sweep
+    sweep, left_out = sweep.spread(kind.most_batch_sizes)
+    if left_out:
+        warn(f"left out, so that the figure stays readable: batch size {listed(left_out)}; choose with --batch-size")
+    return sweep
+
+
+def _num_train_examples(sweep: StoredSweep) -> int | None:
+    """Return what an epoch of a sweep is; None where that is not known."""
+    from batchlab.data.registry import facts
+    from batchlab.errors import SpecError
+    from batchlab.published.sizes import published_train_examples
+
+    if sweep.spec is None:
+        return published_train_examples(sweep.workload)
+    try:
+        return facts(sweep.spec.workload.dataset).train_examples
+    except SpecError:  # data of one's own
+        return None
 
 
 def _check_paper_options(*options: object) -> None:
@@ -78,7 +147,7 @@ def _check_paper_options(*options: object) -> None:
         raise typer.BadParameter("the paper's figures have their own workloads, goals and trials; give --lab and --out")
 
 
-def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -> None:
+def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, options: Mapping[str, Any]) -> None:
     """Draw the figures that the lab has something for; of several, say which it has nothing for."""
     from batchlab.plots import FIGURES
 
@@ -88,7 +157,7 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -
     for name in names:
         results = partial(_results, store, stored, FIGURES[name].reads, problems)
         try:
-            _print_saved(name, results, out / name, published)
+            _print_saved(name, results, out / name, options)
         except InputError as error:
             refusals.append(error)
     if len(refusals) == len(names) == 1:
@@ -101,13 +170,19 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, published: bool) -
 
 
 def _draw_of_sweeps(
-    store: Lab, name: str, sweeps: Sequence[str], out: Path, goal: str | None, trials: int | None, published: bool
+    store: Lab,
+    name: str,
+    sweeps: Sequence[str],
+    out: Path,
+    goal: str | None,
+    trials: int | None,
+    options: Mapping[str, Any],
 ) -> None:
     wanted = list(dict.fromkeys(sweeps)) or [sweep.name for sweep in store.sweeps()]
     found = {one: summarise_sweep(store, None, one, goal, trials) for one in wanted}
     summaries = {one: summary for one, (_, summary) in found.items()}
-    _warn_unpublished(list(summaries.values()) if published else [])
-    _print_saved(name, summaries, out / name, published)
+    _warn_unpublished(list(summaries.values()) if "published" in options else [])
+    _print_saved(name, summaries, out / name, options)
     fail_on_problems([problem for results, _ in found.values() for problem in results.problems])
 
 
@@ -119,10 +194,10 @@ def _warn_unpublished(summaries: Sequence[WorkloadSummary]) -> None:
             warn(f"no published points are known of {summary.workload} for {summary.goal}")
 
 
-def _print_saved(name: str, source: object, stem: Path, published: bool) -> None:
+def _print_saved(name: str, source: object, stem: Path, options: Mapping[str, Any]) -> None:
     from batchlab.plots import save_figure
 
-    for path in save_figure(name, source, stem, published=published):
+    for path in save_figure(name, source, stem, **options):
         print(path)
 
 

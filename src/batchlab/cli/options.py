@@ -50,13 +50,21 @@ DEFAULT_LAB = Path("lab")
 
 
 def summarise_sweep(
-    lab: Lab, workload: str | None, sweep_name: str | None, goal_text: str | None = None, trials: int | None = None
+    lab: Lab,
+    workload: str | None,
+    sweep_name: str | None,
+    goal_text: str | None = None,
+    trials: int | None = None,
+    metric: str | None = None,
 ) -> tuple[SweepResults, WorkloadSummary]:
-    """Return the results of the sweep that is meant and their summary; say on stderr what is missing."""
-    from batchlab.report.answers import shortfalls, summarise_results
+    """Return the results of the sweep that is meant and their summary; say on stderr what is missing.
+
+    Of its metrics the goal's is read, and `metric`.
+    """
+    from batchlab.report.answers import read_results, shortfalls, summarise_results
 
     sweep, goal = lab.find(workload, sweep_name), read_goal(goal_text)
-    results = lab.results(sweep)
+    results = read_results(lab, sweep, goal, metric)
     if not results.results:
         fail_on_problems(results.problems)
     summary = summarise_results(results, goal, trials)

@@ -49,22 +49,26 @@ def power_ticks(low: float, high: float, base: int, max_ticks: int = MAX_TICKS) 
     return [k for k in range(first, last + 1) if k % stride == 0]
 
 
-def decimal_ticks(low: float, high: float) -> list[float]:
+def decimal_ticks(low: float, high: float, max_ticks: int = MAX_TICKS) -> list[float]:
     """Return 1, 2, 5, 10, ... between `low` and `high`; fewer of each decade where they would crowd, more where few.
 
     >>> decimal_ticks(0.015, 0.6)
     [0.02, 0.05, 0.1, 0.2, 0.5]
     >>> decimal_ticks(0.08, 0.12)
     [0.08, 0.09, 0.1, 0.12]
+    >>> decimal_ticks(0.0007, 14, max_ticks=5)
+    [0.001, 0.01, 0.1, 1.0, 10.0]
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
         # Through decimal text, so that 3e-05 is the number one writes.
         ticks = [tick for k in decades for digit in digits if low <= (tick := float(f"{digit}e{k}")) <= high]
-        if len(ticks) <= MAX_TICKS:
+        if len(ticks) <= max_ticks:
             break
     fine = [tick for k in decades for digit in _FINE if low <= (tick := float(f"{digit}e{k}")) <= high]
-    return fine if len(ticks) < 3 and len(fine) <= MAX_TICKS else ticks
+    if len(ticks) < 3 and len(fine) <= max_ticks:
+        return fine
+    return ticks[:: math.ceil(len(ticks) / max_ticks)] if ticks else ticks
 
 
 _FINE = (1, 1.2, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -75,7 +79,7 @@ def _set_ticks(axis: MatplotlibAxis, spec: Axis, max_ticks: int) -> None:
         return
     base = _BASES[spec.scale]
     if spec.ticks == "numbers" and base == 10:
-        ticks = decimal_ticks(spec.low, spec.high)
+        ticks = decimal_ticks(spec.low, spec.high, max_ticks)
     else:
         ticks = [float(base) ** k for k in power_ticks(spec.low, spec.high, base, max_ticks)]
     axis.set_major_locator(FixedLocator(ticks))

@@ -16,7 +16,7 @@ import batchlab.plots.style as style
 from batchlab.plots.along_x import draw_axis_value, draw_spans
 from batchlab.plots.axes import set_axes
 from batchlab.plots.marks import BEST_LABEL, CONTOUR_LABEL, LOOKS, columns, draw_contours, draw_intervals, draw_series
-from batchlab.plots.panel import Kind, Panel, Point, Series
+from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.words import wrapped
 
@@ -55,7 +55,7 @@ def draw_sheet(sheet: Sheet) -> style.ShownFigure:
 def draw_panel(ax: Axes, panel: Panel, is_small: bool = True) -> list[Line2D]:
     """Draw one panel and return the entries of the legend that it shares with others."""
     title = f"({panel.name}) {panel.title}" if panel.name else panel.title
-    pad = 30 if panel.spans else 15 if panel.contours else 6
+    pad = 30 if panel.spans else 15 if panel.counted else 6
     ax.set_title(title, fontsize=9 if is_small else 10, pad=pad, parse_math=False)
     _draw_notes(ax, panel)
     if not panel.series:
@@ -97,10 +97,12 @@ def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
     handles: list[Line2D] = []
     for i, series in enumerate(measured):
         colour = _ordered_colour(i, len(measured)) if panel.is_ordered else _COLOURS[i % len(_COLOURS)]
-        marker = "^" if panel.is_ordered else _MARKERS[i % len(_MARKERS)]
-        points = _on_axis(panel, series)
+        marker = "" if panel.is_dense else "^" if panel.is_ordered else _MARKERS[i % len(_MARKERS)]
+        points = series.points if panel.has_gaps else _on_axis(panel, series)
         label = series.label if panel.legend else series.legend or series.label
         look: dict[str, Any] = {"markersize": 4.5 if panel.is_ordered else 5.5, "linewidth": 1.1, "zorder": 4}
+        for line in series.behind:
+            ax.plot(*columns(line, "x", "y"), color=colour, **_PALE)
         if points:
             handles += ax.plot(*columns(points, "x", "y"), marker=marker, color=colour, label=label, **look)
     shared = _draw_all_intervals(ax, panel)
@@ -139,9 +141,9 @@ def _ordered_colour(i: int, number: int) -> str:
 
 def _draw_counts(ax: Axes, panel: Panel) -> None:
     """Write how many points of each class there are between the title and the axes, where they hide none."""
-    if not panel.contours:
+    counted = panel.counted
+    if not counted:
         return
-    counted = [series for kind in _COUNTED for series in panel.of_kind(kind)]
     words = [f"{len(series.points)} {series.label}" for series in counted]
     num_beyond = sum(not _is_inside(panel, point) for series in counted for point in series.points)
     if num_beyond:
@@ -159,7 +161,7 @@ def _draw_notes(ax: Axes, panel: Panel) -> None:
         return
     text = "\n".join(wrapped(note, 34) for note in panel.notes)
     # The legend's corner is free of curves; below them, on the left, there is room as well.
-    if panel.series and not panel.legend and not panel.contours:
+    if panel.series and not panel.legend and not panel.counted:
         ax.text(0.97, 0.97, text, transform=ax.transAxes, fontsize=6.5, ha="right", va="top", parse_math=False)
     elif panel.series:
         ax.text(0.03, 0.03, text, transform=ax.transAxes, fontsize=6.5, bbox=_BOX, zorder=6, parse_math=False)
@@ -189,5 +191,5 @@ _LEGEND_ORDER = (
 )
 """How entries begin, by their place; all others, the measured curves and their intervals, stand before them."""
 
-_COUNTED: tuple[Kind, ...] = ("goal met", "goal not met", "infeasible")
+_PALE: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.45, "zorder": 2}
 _BOX: dict[str, Any] = {"facecolor": style.PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 2}

@@ -94,6 +94,15 @@ LOOKS: dict[Kind, dict[str, Any]] = {
         "markerfacecolor": style.PAPER,
         "zorder": 5,
     },
+    "goal": {"color": style.INK, "linestyle": "--", "linewidth": 0.9, "zorder": 3},
+    "goal first met": {
+        "color": style.INK,
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 5.5,
+        "markerfacecolor": style.PAPER,
+        "zorder": 5,
+    },
 }
 """How every kind of series but the measured curves is drawn."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
@@ -11,15 +12,12 @@ from batchlab.errors import InputError
 from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Axis, Panel, Point, Series
+from batchlab.plots.quantities import RATES, PointQuantity, effective_learning_rate, point_quantity
 from batchlab.plots.scales import linear_axis, log_axis
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import BATCH_SIZE
 from batchlab.plots.style import ShownFigure
 
-RATES = ("learning_rate", "lr")
-"""What the learning rate may be called; a workload has one of them."""
-
-_MINUS = "\N{MINUS SIGN}"
 _COLUMNS = 3
 
 
@@ -99,45 +97,21 @@ def metaparameters_figure(data: MetaparametersData) -> ShownFigure:
 def _quantities(names: Mapping[str, None], points: Sequence[TunedPoint]) -> Iterator[TunedQuantity]:
     rate = next((name for name in RATES if name in names), None)
     for name in names:
-        yield _quantity(points, name)
+        yield _tuned(points, point_quantity(name), has_guides=name in RATES)
         if name == "momentum" and rate:
-            yield _effective_learning_rate(points, rate)
+            yield _tuned(points, effective_learning_rate(rate), has_guides=True)
 
 
-def _quantity(points: Sequence[TunedPoint], name: str) -> TunedQuantity:
-    if name == "momentum":
-        return _tuned(points, "1 - momentum", f"1 {_MINUS} momentum", (name,), lambda point: 1 - point[name])
-    words = "Learning rate" if name in RATES else name.replace("_", " ").capitalize()
-    return _tuned(points, name, words, (name,), lambda point: point[name], has_guides=name in RATES)
-
-
-def _effective_learning_rate(points: Sequence[TunedPoint], rate: str) -> TunedQuantity:
-    label = f"Learning rate / (1 {_MINUS} momentum)"
-    names = (rate, "momentum")
-    return _tuned(points, "effective_learning_rate", label, names, _effective(rate), has_guides=True)
-
-
-def _effective(rate: str) -> Callable[[Mapping[str, float]], float]:
-    return lambda point: point[rate] / (1 - point["momentum"])
-
-
-def _tuned(
-    points: Sequence[TunedPoint],
-    name: str,
-    label: str,
-    needs: tuple[str, ...],
-    value: Callable[[Mapping[str, float]], float],
-    has_guides: bool = False,
-) -> TunedQuantity:
-    """Return a quantity that is a function of the metaparameters it `needs`."""
+def _tuned(points: Sequence[TunedPoint], quantity: PointQuantity, has_guides: bool) -> TunedQuantity:
+    needs, value = quantity.needs, quantity.value
     able = [point for point in points if set(needs) <= point.metaparameters.keys()]
     values = tuple(value(point.metaparameters) for point in able)
     tops = [[value(top) for top in point.top if set(needs) <= top.keys()] for point in able]
     # The rules are the same for anything that grows with the batch size.
     as_rates = [TunedPoint(point.batch_size, {"learning_rate": y}, ()) for point, y in zip(able, values, strict=True)]
     return TunedQuantity(
-        name=name,
-        label=label,
+        name=quantity.name,
+        label=quantity.label,
         batch_sizes=tuple(point.batch_size for point in able),
         values=values,
         regions=tuple((min(top), max(top)) if top else None for top in tops),
@@ -171,15 +145,15 @@ def _series(data: MetaparametersData, quantity: TunedQuantity) -> Iterator[Serie
     points = tuple(Point(size, value, *(region or (None, None))) for size, value, region in marks)
     numbers = [number for number in quantity.num_top if number]
     bars = f"range of the top {span(numbers)} trials" if numbers else ""
-    common = {"workload": data.workload, "quantity": quantity.name}
-    yield Series(label=data.best, kind="measured", points=points, bars=bars, **common)
+    series = partial(Series, workload=data.workload, quantity=quantity.name)
+    yield series(label=data.best, kind="measured", points=points, bars=bars)
     if quantity.guides:
         linear, square_root = (_along(quantity, rule) for rule in (quantity.guides.linear, quantity.guides.square_root))
-        yield Series(label="linear rule", kind="linear rule", points=linear, **common)
-        yield Series(label="square-root rule", kind="square-root rule", points=square_root, **common)
+        yield series(label="linear rule", kind="linear rule", points=linear)
+        yield series(label="square-root rule", kind="square-root rule", points=square_root)
     edge = tuple(point for point, is_flagged in zip(points, quantity.is_at_boundary, strict=True) if is_flagged)
     if edge:
-        yield Series(label="at the edge of what was tried", kind="at the edge", points=edge, **common)
+        yield series(label="at the edge of what was tried", kind="at the edge", points=edge)
 
 
 def _along(quantity: TunedQuantity, values: Sequence[float]) -> tuple[Point, ...]:

@@ -19,8 +19,12 @@ Kind = Literal[
     "infeasible",
     "best",
     "at the edge",
+    "goal",
+    "goal first met",
 ]
 """What a series is, which also decides how it is drawn."""
+
+_OUTCOMES: tuple[Kind, ...] = ("goal met", "goal not met", "infeasible")
 
 Scale = Literal["log2", "log10", "linear"]
 Ticks = Literal["powers", "numbers"]
@@ -63,6 +67,9 @@ class Series:
 
     bars: str = ""
     """What the bars from low to high are, for the legend."""
+
+    behind: tuple[tuple[Point, ...], ...] = ()
+    """Lines of its colour, thin and pale, that lie behind those of all series."""
 
     @property
     def drawn(self) -> tuple[Point, ...]:
@@ -126,14 +133,26 @@ class Panel:
     is_ordered: bool = False
     """Whether its measured series have an order that their colours should show."""
 
-    legend: Literal["upper right", "upper left"] | None = "upper right"
-    """The corner for the names of its curves, one that they leave free; None where the figure's legend names them."""
+    has_gaps: bool = False
+    """Whether a measured line breaks at a point without a y; else it goes on to the next one."""
+
+    is_dense: bool = False
+    """Whether its measured series have too many points for a mark at each of them."""
+
+    legend: Literal["upper right", "upper left", "best"] | None = "upper right"
+    """The corner for the names of its curves, one that they leave free, or the best that there is; None where the
+    figure's legend names them."""
 
     contours: tuple[float, ...] = ()
     """Values of x / y along which lines are drawn."""
 
     spans: tuple[Span, ...] = ()
     axis_values: tuple[AxisValue, ...] = ()
+
+    @property
+    def counted(self) -> list[Series]:
+        """The series of points by outcome, which are counted above the axes."""
+        return [series for kind in _OUTCOMES for series in self.of_kind(kind)]
 
     def of_kind(self, kind: Kind) -> list[Series]:
         """Return the series of one kind."""

@@ -14,15 +14,22 @@ from typing import Any, Literal
 from matplotlib.figure import Figure as Picture
 
 from batchlab.errors import InputError, unknown_name
+from batchlab.plots.budgets import budgets_data, budgets_figure
 from batchlab.plots.compare import compare_data, compare_figure
+from batchlab.plots.curves import MOST_CURVES, curves_data, curves_figure
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import FigureData, save
 from batchlab.plots.metaparameters import metaparameters_data, metaparameters_figure
 from batchlab.plots.paper.figures import PAPER_FIGURES, paper_data
+from batchlab.plots.points import MOST_PANELS, points_data, points_figure
 from batchlab.plots.steps_curve import steps_curve_data, steps_curve_figure
 
-Needs = Literal["sweep", "sweeps", "lab"]
-"""`sweep`: the summary of one; `sweeps`: summaries by name; `lab`: a function from a workload's name to its studies."""
+Needs = Literal["sweep", "trials", "sweeps", "lab"]
+"""`sweep`: the summary of one; `trials`: one as a `TrainedSweep`, with its curves; `sweeps`: summaries by name;
+`lab`: a function from a workload's name to its studies."""
+
+Option = Literal["published", "metric", "against"]
+"""What the numbers of some figures can be asked for: keyword arguments of their `data`."""
 
 PAPER_ALL = "paper-all"
 """Stands for all figures of the paper."""
@@ -37,11 +44,12 @@ class Figure:
 
     needs: Needs
     data: Callable[..., FigureData]
-    """Called with what it `needs`, and with `published` where it takes that."""
+    """Called with what it `needs`, and with the options that it `takes`."""
 
     draw: Callable[[Any], Picture]
-    takes_published: bool = False
-    """Whether published points can be laid over it."""
+    takes: frozenset[Option] = frozenset()
+    most_batch_sizes: int | None = None
+    """Of a figure whose batch sizes can be chosen: how many it shows where none is named."""
 
     reads: Mapping[str, list[str]] = field(default_factory=dict)
     """Of a figure of a whole lab: the workloads it is made of, and which metrics of them."""
@@ -53,7 +61,7 @@ def _paper_figure(number: int) -> Figure:
         needs="lab",
         data=partial(paper_data, number),
         draw=draw_sheet,
-        takes_published=True,
+        takes=frozenset({"published"}),
         reads=PAPER_FIGURES[number].needs,
     )
 
@@ -64,7 +72,7 @@ FIGURES: dict[str, Figure] = {
         needs="sweep",
         data=steps_curve_data,
         draw=steps_curve_figure,
-        takes_published=True,
+        takes=frozenset({"published"}),
     ),
     "metaparameters": Figure(
         about="The best metaparameters against batch size, beside two rules of thumb.",
@@ -72,12 +80,33 @@ FIGURES: dict[str, Figure] = {
         data=metaparameters_data,
         draw=metaparameters_figure,
     ),
+    "curves": Figure(
+        about="A metric of the best trial of each batch size against steps, examples or seconds.",
+        needs="trials",
+        data=curves_data,
+        draw=curves_figure,
+        takes=frozenset({"metric", "against"}),
+        most_batch_sizes=MOST_CURVES,
+    ),
+    "points": Figure(
+        about="The points of the search by what became of them, at each batch size.",
+        needs="trials",
+        data=points_data,
+        draw=points_figure,
+        most_batch_sizes=MOST_PANELS,
+    ),
+    "budgets": Figure(
+        about="The best value of the goal's metric against batch size, under budgets of steps and of epochs.",
+        needs="trials",
+        data=budgets_data,
+        draw=budgets_figure,
+    ),
     "compare": Figure(
         about="Steps to one goal against batch size, of several sweeps.",
         needs="sweeps",
         data=compare_data,
         draw=compare_figure,
-        takes_published=True,
+        takes=frozenset({"published"}),
     ),
     **{f"paper-{number}": _paper_figure(number) for number in PAPER_FIGURES},
 }
@@ -96,8 +125,11 @@ def figure_names(name: str) -> list[str]:
     return [name]
 
 
-def save_figure(name: str, source: object, stem: Path, *, published: bool = False) -> list[Path]:
-    """Draw a figure of `source`, what the figure `needs`, as `stem`.svg, .png and .csv, and return their paths."""
+def save_figure(name: str, source: object, stem: Path, **options: object) -> list[Path]:
+    """Draw a figure of `source`, what the figure `needs`, as `stem`.svg, .png and .csv, and return their paths.
+
+    `options` are among those that the figure `takes`.
+    """
     figure = FIGURES[name]
-    data = figure.data(source, published=published) if figure.takes_published else figure.data(source)
+    data = figure.data(source, **options)
     return save(figure.draw(data), data, stem)

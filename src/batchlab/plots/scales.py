@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from batchlab.plots.panel import Axis, Scale, Ticks
 
 _MARGIN = 2**0.5
+_FAR_APART = 5
 
 
 def log_axis(
@@ -45,6 +46,18 @@ def linear_axis(label: str, values: Iterable[float | None], window: tuple[float,
         return Axis(label, "linear", lowest - margin, highest + margin)
     low, high = window
     return Axis(label, "linear", low if low <= lowest else lowest - 0.05 * (high - lowest), high)
+
+
+def value_axis(label: str, values: Iterable[float | None]) -> Axis:
+    """Return an axis for a metric or metaparameter: logarithmic where its values lie above 0 and a factor of 5 apart.
+
+    >>> value_axis("Error", [0.9, 0.02]).scale, value_axis("Error", [0.9, 0.3]).scale, value_axis("Error", [1, 0]).scale
+    ('log10', 'linear', 'linear')
+    """
+    known = [value for value in values if value is not None]
+    if known and min(known) > 0 and max(known) >= _FAR_APART * min(known):
+        return log_axis(label, "log10", known, ticks="numbers")
+    return linear_axis(label, known)
 
 
 def holds_most(window: tuple[float, float], values: Iterable[float]) -> bool:

@@ -19,6 +19,7 @@ from batchlab.report.shown import ShownSummary
 from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.rejected import count_rejected
+from batchlab.store.stored_sweep import StoredSweep
 
 
 def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> ShownSummary:
@@ -50,6 +51,22 @@ def summarise_sweep(
     if not results.results and results.problems:
         raise results.problems[0]
     return results, summarise_results(results, goal, trials)
+
+
+def read_results(lab: Lab, sweep: StoredSweep, goal: Goal | None = None, metric: str | None = None) -> SweepResults:
+    """Return the finished studies with what a goal is measured by, the sweep's where None, and one `metric` more.
+
+    An imported sweep has six metrics and millions of rows, and an answer needs one of them. All are read where one that
+    is asked for was not measured everywhere, so that whoever says so can name those that were.
+    """
+    goal = goal or sweep.goal
+    if goal is None:
+        return lab.results(sweep)
+    metrics = list(dict.fromkeys([goal.metric, *([metric] if metric else [])]))
+    found = lab.results(sweep, metrics)
+    tables = [result.measurements for result in found.results if len(result.measurements)]
+    is_whole = all(is_measured(table, name) for table in tables for name in metrics)
+    return found if is_whole else lab.results(sweep)
 
 
 def summarise_results(results: SweepResults, goal: Goal | None = None, trials: int | None = None) -> ShownSummary:
@@ -91,7 +108,7 @@ class Gathered:
 def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
     """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
     names = [lab.find(name, sweep_name).name] if name or sweep_name else lab.sweep_names()
-    every = [lab.results(lab.sweep(each)) for each in names]
+    every = [read_results(lab, lab.sweep(each), goal) for each in names]
     rejected, problems = _rejected(lab, every)
     others = 0 if name or sweep_name else sum(number for each, number in rejected.items() if each not in names)
     gathered = Gathered(problems=problems, rejected=others)

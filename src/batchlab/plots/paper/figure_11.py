@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from batchlab.analysis import apply_example_budget, apply_step_budget, best_measurement, select_metric
-from batchlab.analysis.text import count
-from batchlab.core.result import StudyResult
+from batchlab.analysis import select_metric
 from batchlab.errors import InputError
-from batchlab.plots.panel import Panel, Point, Series
+from batchlab.plots.budgets import Budget, Unit
+from batchlab.plots.panel import Panel, Series
 from batchlab.plots.paper.figure import PaperFigure
 from batchlab.plots.paper.lines import (
     Line,
@@ -22,8 +19,6 @@ from batchlab.plots.paper.lines import (
 from batchlab.plots.scales import linear_axis, log_axis
 from batchlab.plots.steps import BATCH_SIZE
 from batchlab.published.sizes import LM1B_SENTENCES, MNIST_IMAGES
-
-Unit = Literal["steps", "epochs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +48,8 @@ class BudgetsPanel:
         try:
             studies = studies_of(results, *self.needs[0])
             slim = [select_metric(study, self.line.goal.metric) for study in studies]
-            series = [one for budget in self.budgets if (one := self._series(budget, slim)).points]
+            budgets = [Budget(amount, self.unit, self.num_train_examples) for amount in self.budgets]
+            series = [one for budget in budgets if (one := budget.series(slim, self.line.goal)).points]
             notes = () if series else ("no study trained to the end of any budget",)
         except InputError as error:
             notes = (str(error),)
@@ -68,35 +64,6 @@ class BudgetsPanel:
             is_ordered=True,
             legend="upper right" if self.unit == "steps" else "upper left",
         )
-
-    def _series(self, budget: float, studies: Sequence[StudyResult]) -> Series:
-        label = _label(budget, self.unit)
-        points = [point for study in studies if (point := self._point(budget, study))]
-        return Series(
-            label=label,
-            kind="measured",
-            workload=self.line.workload,
-            quantity=f"best {self.line.goal.metric} within {label}",
-            points=tuple(points),
-        )
-
-    def _point(self, budget: float, study: StudyResult) -> Point | None:
-        if self.unit == "steps":
-            within = apply_step_budget(study, budget)
-        else:
-            within = apply_example_budget(study, budget * self.num_train_examples)
-        best = best_measurement(within, self.line.goal) if within else None
-        if best is None:
-            return None
-        return Point(study.batch_size, best.value, num_trials=best.num_trials)
-
-
-def _label(budget: float, unit: Unit) -> str:
-    """Return `50k steps`, `2M steps`, `1 epoch` or `10,000 epochs`."""
-    if unit == "epochs":
-        number = f"{budget:g}" if budget < 1000 else count(int(budget))
-        return f"{number} epoch" if budget == 1 else f"{number} epochs"
-    return f"{budget / 1e6:g}M steps" if budget >= 1e6 else f"{budget / 1e3:g}k steps"
 
 
 @dataclass(frozen=True)

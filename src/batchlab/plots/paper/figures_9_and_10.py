@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from batchlab.analysis import ClassifiedPoints, classify_points
+from batchlab.analysis import classify_points
 from batchlab.analysis.text import count
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
 from batchlab.errors import InputError
-from batchlab.plots.panel import Axis, Kind, Panel, Point, Series
+from batchlab.plots.panel import Axis, Panel, Series
 from batchlab.plots.paper.figure import PaperFigure
 from batchlab.plots.paper.lines import Line, Results, studies_of, transformer
+from batchlab.plots.points import RATE_AND_MOMENTUM, outcome_series
 from batchlab.plots.scales import holds_most, log_axis
 from batchlab.published.sizes import LM1B_SENTENCES
 
@@ -45,7 +45,8 @@ class PointsPanel:
         series: tuple[Series, ...] = ()
         try:
             study = _study(results, self.line, self.batch_size)
-            series = _series(self, classify_points(study, self.line.goal, self.max_steps))
+            points = classify_points(study, self.line.goal, self.max_steps)
+            series = outcome_series(points, _place, self.line.workload, self._quantity)
             notes = _notes(study, self.max_steps)
         except InputError as error:
             notes = (str(error),)
@@ -61,6 +62,16 @@ class PointsPanel:
             contours=self.contours,
         )
 
+    @property
+    def _quantity(self) -> str:
+        return f"1 - momentum against learning rate, by {self.line.goal} within {count(int(self.max_steps))} steps"
+
+
+def _place(trial: Trial) -> tuple[float, float] | None:
+    """Return where a trial lies on axes that hold nothing at 0 or below."""
+    at = RATE_AND_MOMENTUM.place(trial)
+    return at if at and min(at) > 0 else None
+
 
 def _study(results: Results, line: Line, batch_size: int) -> StudyResult:
     for study in studies_of(results, line.workload, line.goal.metric):
@@ -73,28 +84,6 @@ def _notes(study: StudyResult, max_steps: float) -> tuple[str, ...]:
     if study.end_step >= int(max_steps):
         return ()
     return (f"trained {count(study.end_step)} of {count(int(max_steps))} steps",)
-
-
-def _series(spec: PointsPanel, points: ClassifiedPoints) -> tuple[Series, ...]:
-    groups: list[tuple[Kind, Iterable[Trial]]] = [
-        ("infeasible", points.infeasible),
-        ("goal not met", points.not_met),
-        ("goal met", points.met),
-        ("best", [points.best] if points.best else []),
-    ]
-    quantity = f"1 - momentum against learning rate, by {spec.line.goal} within {count(int(spec.max_steps))} steps"
-    return tuple(
-        Series(label=kind, kind=kind, workload=spec.line.workload, quantity=quantity, points=tuple(_marks(trials)))
-        for kind, trials in groups
-    )
-
-
-def _marks(trials: Iterable[Trial]) -> list[Point]:
-    places = [
-        (trial.metaparameters.get("learning_rate", 0.0), 1 - trial.metaparameters.get("momentum", 0.0))
-        for trial in trials
-    ]
-    return [Point(x, y) for x, y in places if x > 0 and y > 0]
 
 
 def _axis(label: str, window: Window, values: list[float]) -> Axis:

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from batchlab.analysis import example_workload
+from batchlab.errors import InputError
+from batchlab.plots import budgets_data, budgets_figure
+from batchlab.plots.budgets import Budget, spaced_budgets
+
+
+def curves(panel):
+    """The value by batch size, for each budget."""
+    return {series.label: {point.x: point.y for point in series.points} for series in panel.series}
+
+
+def test_the_best_value_within_a_budget_of_steps(make_trained):
+    """Batch size 16 is measured every 400 steps, 64 every 100, 256 every 50 and only up to step 150."""
+    found = curves(budgets_data(make_trained()).panels[0])
+
+    assert ["2 steps", "5 steps", "10 steps", "20 steps", "50 steps", "100 steps", "200 steps"] == list(found)
+    assert {16: 0.9, 64: 0.9, 256: 0.2} == found["50 steps"]
+    assert {16: 0.9, 64: 0.2, 256: 0.07} == found["100 steps"]
+    assert {16: 0.9, 64: 0.07, 256: None} == found["200 steps"]
+
+
+def test_the_best_value_within_a_budget_of_epochs(make_trained):
+    """An epoch of 6,400 examples is 400, 100 or 25 steps; the studies trained for 3, 3 and 6 epochs."""
+    sheet = budgets_data(make_trained(num_train_examples=6400))
+    found = curves(sheet.panels[1])
+
+    assert "Epoch budgets" == sheet.panels[1].title
+    assert ["0.02 epochs", "0.05 epochs", "0.1 epochs", "0.2 epochs", "0.5 epochs", "1 epoch", "2 epochs"] == list(
+        found
+    )
+    assert {16: 0.2, 64: 0.2, 256: 0.9} == found["1 epoch"]
+    assert {16: 0.07, 64: 0.07, 256: 0.2} == found["2 epochs"]
+    assert "An epoch is 6,400 examples." in sheet.caption
+
+
+def test_without_the_size_of_an_epoch_budgets_are_of_examples(make_trained):
+    sheet = budgets_data(make_trained())
+
+    assert "Example budgets" == sheet.panels[1].title
+    assert {16: 0.2, 64: 0.2, 256: 0.9} == curves(sheet.panels[1])["10k examples"]
+
+
+def test_a_race_tells_of_budgets_up_to_its_end_and_is_marked(make_trained, race):
+    full, raced = budgets_data(make_trained()), budgets_data(make_trained(protocol=race))
+
+    assert curves(full.panels[0]) == curves(raced.panels[0])
+    assert "A race ended studies early: of longer budgets they tell nothing." in raced.caption
+    assert "race" not in full.caption
+
+
+def test_no_line_leads_over_a_study_that_did_not_train_that_long(make_trained):
+    """Batch size 64 between 16 and 256 ends at step 60 here."""
+    studies = [replace(study, end_step=60 if study.batch_size == 64 else 400) for study in example_workload()]
+    figure = budgets_figure(budgets_data(make_trained(studies=studies)))
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "200 steps")
+
+    assert [16, 64, 256] == line.get_xdata().tolist()
+    assert [False, True, False] == [value != value for value in line.get_ydata()]
+
+
+def test_axes_and_caption(make_trained):
+    figure = budgets_figure(budgets_data(make_trained()))
+
+    assert {("Batch size (examples per update)", "Best val/classification_error", "log")} == {
+        (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) for ax in figure.axes
+    }
+    assert "n = 3 complete trials" in figure.get_suptitle().replace("\n", " ")
+
+
+def test_high_is_best_where_the_goal_says_so(make_trained):
+    found = curves(budgets_data(make_trained("val/classification_error > 0.5")).panels[0])
+
+    assert {16: 0.9, 64: 0.9, 256: None} == found["200 steps"]
+
+
+def test_budgets_are_spaced_up_to_what_two_studies_share():
+    assert [20, 50, 100, 200, 500, 1000, 2000] == spaced_budgets([2000, 4999, 2000])
+    assert [5, 10, 20, 50, 100, 200, 500] == spaced_budgets([999])
+    assert [] == spaced_budgets([0])
+
+
+def test_budgets_have_names():
+    assert ["1 step", "500 steps", "5k steps", "2M steps", "3G examples", "0.2 epochs", "10,000 epochs"] == [
+        Budget(amount, unit).label
+        for amount, unit in (
+            (1, "steps"),
+            (500, "steps"),
+            (5e3, "steps"),
+            (2e6, "steps"),
+            (3e9, "examples"),
+            (0.2, "epochs"),
+            (1e4, "epochs"),
+        )
+    ]
+
+
+def test_a_sweep_without_a_value_is_refused(make_trained):
+    studies = [replace(study, trials=study.trials[2:3]) for study in example_workload()]  # the one that diverged
+
+    with pytest.raises(InputError, match=r"has no complete trial with a value of val/classification_error\.$"):
+        budgets_data(make_trained(studies=studies))
