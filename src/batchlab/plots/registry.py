@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure as Picture
 
-from batchlab.errors import InputError, unknown_name
+from batchlab.errors import InputError, shown, unknown_name
 from batchlab.plots.budgets import budgets_data, budgets_figure
 from batchlab.plots.compare import compare_data, compare_figure
 from batchlab.plots.curves import MOST_CURVES, curves_data, curves_figure
@@ -39,6 +39,7 @@ PAPER_ALL = "paper-all"
 class Figure:
     """One figure before it meets a lab."""
 
+    name: str
     about: str
     """What it shows, in a line."""
 
@@ -57,6 +58,7 @@ class Figure:
 
 def _paper_figure(number: int) -> Figure:
     return Figure(
+        name=f"paper-{number}",
         about=f"Figure {number} of the paper: {PAPER_FIGURES[number].caption}",
         needs="lab",
         data=partial(paper_data, number),
@@ -66,21 +68,24 @@ def _paper_figure(number: int) -> Figure:
     )
 
 
-FIGURES: dict[str, Figure] = {
-    "steps-to-result": Figure(
+_OURS = (
+    Figure(
+        name="steps-to-result",
         about="Steps to the goal against batch size, with intervals, perfect scaling, fit and regimes.",
         needs="sweep",
         data=steps_curve_data,
         draw=steps_curve_figure,
         takes=frozenset({"published"}),
     ),
-    "metaparameters": Figure(
+    Figure(
+        name="metaparameters",
         about="The best metaparameters against batch size, beside two rules of thumb.",
         needs="sweep",
         data=metaparameters_data,
         draw=metaparameters_figure,
     ),
-    "curves": Figure(
+    Figure(
+        name="curves",
         about="A metric of the best trial of each batch size against steps, examples or seconds.",
         needs="trials",
         data=curves_data,
@@ -88,28 +93,39 @@ FIGURES: dict[str, Figure] = {
         takes=frozenset({"metric", "against"}),
         most_batch_sizes=MOST_CURVES,
     ),
-    "points": Figure(
+    Figure(
+        name="points",
         about="The points of the search by what became of them, at each batch size.",
         needs="trials",
         data=points_data,
         draw=points_figure,
         most_batch_sizes=MOST_PANELS,
     ),
-    "budgets": Figure(
+    Figure(
+        name="budgets",
         about="The best value of the goal's metric against batch size, under budgets of steps and of epochs.",
         needs="trials",
         data=budgets_data,
         draw=budgets_figure,
     ),
-    "compare": Figure(
+    Figure(
+        name="compare",
         about="Steps to one goal against batch size, of several sweeps.",
         needs="sweeps",
         data=compare_data,
         draw=compare_figure,
         takes=frozenset({"published"}),
     ),
-    **{f"paper-{number}": _paper_figure(number) for number in PAPER_FIGURES},
-}
+    *(_paper_figure(number) for number in PAPER_FIGURES),
+)
+FIGURES = {figure.name: figure for figure in _OURS}
+
+
+def register(figure: Figure) -> None:
+    """Add a figure from outside; InputError where its name is taken by another."""
+    if figure.name == PAPER_ALL or FIGURES.get(figure.name, figure) != figure:
+        raise InputError(f"There is already a figure {shown(figure.name)}: give yours another name.")
+    FIGURES[figure.name] = figure
 
 
 def figure_names(name: str) -> list[str]:
