@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from batchlab.analysis.boundary import at_boundary
 from batchlab.core.space import Range
 from batchlab.core.sweep import Sweep
+from batchlab.core.trial import Trial
 from batchlab.core.units import CONVERSIONS, from_native, to_native
 from batchlab.errors import SpecError
 from batchlab.search.samplers import draw_points
@@ -64,6 +67,59 @@ def test_the_ends_are_those_of_the_metaparameter():
     momentum = sweep_of().study(512).search_space["momentum"]
 
     assert momentum.ends == pytest.approx((0.5 ** (512 / 1e3), 0.5 ** (512 / 1e6)))
+
+
+DECAY = {"min": 1e4, "max": 1e6, "scale": "log", "unit": "decay_examples"}
+
+
+def decaying(**changes):
+    data = sweep_of(DECAY).plain()
+    data["workload"] = {"dataset": "digits", "model": "fc_128", "optimizer": {"name": "adamw"}}
+    data["search_space"]["weight_decay"] = data["search_space"].pop("momentum")
+    data["sweep"] |= changes
+    return data
+
+
+@pytest.mark.parametrize("sampler", ["halton", "grid"])
+def test_a_weight_is_left_to_one_part_in_e_after_the_time_scale_of_decay(sampler):
+    data = decaying(sampler=sampler)
+    for dimension in data["search_space"].values():
+        dimension["points"] = 4
+
+    for study in Sweep.parse(data, "spec.toml").studies():
+        scales = [study.batch_size / (p["learning_rate"] * p["weight_decay"]) for p in draw_points(study)]
+        assert all(1e4 * (1 - 1e-9) <= scale <= 1e6 * (1 + 1e-9) for scale in scales)
+        assert max(scales) / min(scales) > 10
+    point = draw_points(study)[0]
+    left = (1 - point["learning_rate"] * point["weight_decay"]) ** (
+        1 / (point["learning_rate"] * point["weight_decay"])
+    )
+    assert left == pytest.approx(np.exp(-1), rel=0.2)
+
+
+def test_a_time_scale_of_decay_needs_a_learning_rate_beside_it():
+    data = decaying()
+    data["search_space"].pop("learning_rate")
+
+    with pytest.raises(SpecError, match=r"`search_space.weight_decay.unit` = decay_examples needs a learning_rate"):
+        Sweep.parse(data, "spec.toml")
+
+
+def test_the_edge_of_a_time_scale_is_that_of_the_scale():
+    """A decay in the middle of all decays lies at the edge, where its scale is the longest that was tried."""
+    study = Sweep.parse(decaying(), "spec.toml").study(8)
+    trials = [
+        Trial(
+            trial_id=i,
+            status="COMPLETE",
+            metaparameters={"learning_rate": rate, "weight_decay": 8 / (rate * scale)},
+            last_step=1,
+        )
+        for i, (rate, scale) in enumerate([(0.004, 2e4), (0.004, 9.9e5), (0.03, 5e4), (0.0125, 3e5), (0.03, 1e5)])
+    ]
+
+    edges = [at_boundary(trial, study.search_space, trials) for trial in trials]
+    assert ["weight_decay" in edge for edge in edges] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize(

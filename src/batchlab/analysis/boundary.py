@@ -26,12 +26,12 @@ def at_boundary(trial: Trial, search_space: SearchSpace, tried: Iterable[Trial])
     >>> [at_boundary(trial, study.search_space, study.trials) for trial in study.trials[:2]]
     [('learning_rate',), ()]
     """
-    points = [other.metaparameters for other in tried if other.status is not Status.INCOMPLETE]
+    points = [search_space.read(other.metaparameters) for other in tried if other.status is not Status.INCOMPLETE]
+    best = search_space.read(trial.metaparameters)
     return tuple(
         name
         for name in search_space.names
-        if name in trial.metaparameters
-        and _is_at_edge(search_space[name], trial.metaparameters[name], [p[name] for p in points if name in p])
+        if name in best and _is_at_edge(search_space[name], best[name], [p[name] for p in points if name in p])
     )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
 from batchlab.core.limits import MOST_POINTS
-from batchlab.core.units import Unit, from_native, to_native
+from batchlab.core.units import DECAY, Unit, convert_decay, from_native, to_native
 from batchlab.core.value import Items, Value
 
 
@@ -75,8 +75,16 @@ class Range(Value):
         """The metaparameter at both ends."""
         return self._native(self.min), self._native(self.max)
 
+    @property
+    def _is_converted(self) -> bool:
+        """Whether its unit is read by the batch size alone; a time scale of decay needs the whole point."""
+        return self.unit not in (None, DECAY) and self.batch_size is not None
+
     def _native(self, value: float) -> float:
-        return value if self.unit is None or self.batch_size is None else to_native(value, self.unit, self.batch_size)
+        if not self._is_converted:
+            return value
+        assert self.unit is not None and self.batch_size is not None
+        return to_native(value, self.unit, self.batch_size)
 
     def at(self, share: float) -> float:
         """Return the metaparameter at a share, 0 to 1, of the range; never outside of it."""
@@ -99,7 +107,8 @@ class Range(Value):
         """Return where a metaparameter lies in scaled units: 0 at one end of the range, 1 at the other."""
         if self.min == self.max:
             return 0.5
-        if self.unit is not None and self.batch_size is not None:
+        if self._is_converted:
+            assert self.unit is not None and self.batch_size is not None
             value = max(from_native(value, self.unit, self.batch_size), math.ulp(0.0))
         if self.scale == "log":
             return math.log(value / self.min) / math.log(self.max / self.min)
@@ -167,4 +176,13 @@ class SearchSpace(RootModel[dict[str, Dimension]]):
 
     def point(self, units: Iterable[float]) -> dict[str, float]:
         """Return the metaparameters at a point of the unit cube."""
-        return {name: self.root[name].at(float(unit)) for name, unit in zip(self.root, units, strict=True)}
+        return self.read({name: self.root[name].at(float(unit)) for name, unit in zip(self.root, units, strict=True)})
+
+    def read(self, values: dict[str, float]) -> dict[str, float]:
+        """Return the metaparameters for a value of each dimension; of a point, time scales of decay in their unit."""
+        decays = {
+            name: convert_decay(values[name], values["learning_rate"], each.batch_size)
+            for name, each in self.root.items()
+            if isinstance(each, Range) and each.unit == DECAY and each.batch_size is not None and name in values
+        }
+        return {**values, **decays}

@@ -22,6 +22,7 @@ from batchlab.core.limits import (
 )
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
+from batchlab.core.units import DECAY
 from batchlab.core.value import Items, Value, doubled
 from batchlab.core.workload import AnyWorkload
 from batchlab.errors import shown
@@ -187,6 +188,8 @@ class Sweep(Value):
         for name, each in self.search_space.root.items():
             if getattr(each, "batch_size", None) is not None:
                 raise ValueError(f"`search_space.{shown(name)}.batch_size` is that of each study; leave it out")
+            if getattr(each, "unit", None) == DECAY and "learning_rate" not in self.search_space.names:
+                raise ValueError(f"`search_space.{shown(name)}.unit` = {DECAY} needs a learning_rate in [search_space]")
         twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
         if twice:
             raise ValueError(f"`{shown(min(twice))}` is both fixed in the workload and in the search space; drop one")

@@ -2,6 +2,8 @@
 
 `half_life_examples`: a decay for each update (momentum, beta_1, beta_2, an average) by the number of examples after
 which half of it is left. `linear_rule` and `sqrt_rule`: a learning rate by what it would be at batch size 256.
+`decay_examples`: a weight decay by the number of examples after which it alone leaves 1/e of a weight; that hangs on
+the learning rate of the same point.
 """
 
 from __future__ import annotations
@@ -11,7 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Unit = Literal["half_life_examples", "linear_rule", "sqrt_rule"]
+Unit = Literal["half_life_examples", "linear_rule", "sqrt_rule", "decay_examples"]
+
+DECAY: Unit = "decay_examples"
 
 BASE_BATCH_SIZE = 256
 """The batch size at which the rules change nothing."""
@@ -59,3 +63,14 @@ def from_native(value: float, unit: Unit, batch_size: int) -> float:
     64.0
     """
     return CONVERSIONS[unit].from_native(value, batch_size)
+
+
+def convert_decay(value: float, learning_rate: float, batch_size: int) -> float:
+    """Return the weight decay of a time scale in examples, and the time scale of a weight decay: both ways are one.
+
+    Each update takes the share `learning_rate * decay` of a weight, so batch_size / (learning_rate * decay) examples.
+
+    >>> convert_decay(100_000, 0.01, batch_size=50), convert_decay(0.05, 0.01, batch_size=50)
+    (0.05, 100000.0)
+    """
+    return batch_size / (learning_rate * value) if value else math.inf

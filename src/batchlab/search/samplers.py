@@ -99,7 +99,7 @@ def _grid(study: Study) -> list[dict[str, float]]:
     check_points(study)
     names = study.search_space.names
     combinations = itertools.product(*(study.search_space[name].grid() for name in names))
-    return [dict(zip(names, values, strict=True)) for values in combinations]
+    return [study.search_space.read(dict(zip(names, values, strict=True))) for values in combinations]
 
 
 def check_points(study: Study) -> None:
