@@ -52,14 +52,14 @@ def _trials_at_once(study: Study) -> int:
 
 def _check_examples(study: Study, model: Network, facts: DatasetFacts, memory: float) -> None:
     """Check that as many examples can be computed at once as must be: a ghost, or the microbatch of the spec."""
-    name, piece = study.workload.model.name, study.engine.get("microbatch_size")
+    name, size = study.workload.model.name, study.engine.get("microbatch_size")
     try:
         kept = _bytes_kept(model, facts) / model.ghost_size
     except RuntimeError as error:
         shape = "x".join(map(str, facts.input_shape))
         reason = shown(str(error).partition("\n")[0], 200)
         raise SpecError(f"model {shown(name)} cannot be built for inputs of {shape}: {reason}") from None
-    examples = model.ghost_size if piece is None else min(piece, study.batch_size)
+    examples = model.ghost_size if size is None else min(size, study.batch_size)
     if examples * kept > memory:
         raise SpecError(
             f"model {shown(name)} keeps {spell_bytes(examples * kept)} of {examples:,} examples of {facts.name}"

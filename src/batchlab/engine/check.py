@@ -90,7 +90,7 @@ def is_number(value: object) -> bool:
 
 
 def _check_fit(study: Study, facts: DatasetFacts) -> None:
-    """Check that the model reads what the dataset holds, and trains in such packs and pieces as are asked for."""
+    """Check that the model reads what the dataset holds, and trains in such packs and microbatches as are asked for."""
     model, pack_size = study.workload.model, study.engine.get("pack_size", "auto")
     reads_tokens = models.is_language_model(model)
     if reads_tokens != (facts.task == "language_model"):
@@ -98,10 +98,10 @@ def _check_fit(study: Study, facts: DatasetFacts) -> None:
         raise SpecError(f"model {model.name} reads {reads}, but dataset {facts.name} holds {holds}: change one.")
     if pack_size != "auto" and pack_size > 1 and not models.is_packable(model):
         raise SpecError(f'engine.pack_size = {pack_size}: trials of {model.name} train one by one; use 1 or "auto".')
-    piece, ghost = study.engine.get("microbatch_size"), models.ghost_size(model)
-    if isinstance(piece, int) and piece % ghost != 0 and piece < study.batch_size:
+    size, ghost = study.engine.get("microbatch_size"), models.ghost_size(model)
+    if isinstance(size, int) and size % ghost != 0 and size < study.batch_size:
         raise SpecError(
-            f"engine.microbatch_size = {piece}: {model.name} normalises {ghost} examples together;"
+            f"engine.microbatch_size = {size}: {model.name} normalises {ghost} examples together;"
             f' give a multiple of {ghost}, or "auto".'
         )
 

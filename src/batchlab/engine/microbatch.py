@@ -2,7 +2,7 @@
 of a processor.
 
 What a forward pass keeps for its backward pass is measured on a few examples. On a GPU that runs out of memory all the
-same the piece is halved and the step computed again; see `engine.program`.
+same it is halved and the step computed again; see `engine.program`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ GPU_SHARE = 0.5
 """The share of a GPU's memory that may be taken; gradients and the libraries' own buffers need the rest."""
 
 CPU_BYTES = 1 << 27
-"""What pieces may keep on a processor. Larger ones are slower: ResNet-8 at batch size 1,024 trains 1,058 examples/s in
-pieces of 128 and 690 at once."""
+"""What microbatches may keep on a processor. Larger ones are slower: ResNet-8 at batch size 1,024 trains 1,058 examples/s in
+microbatches of 128 and 690 at once."""
 
 CPU_EXAMPLES = 32
-"""The fewest examples in a piece on a processor: fewer do not repay going through all weights once more."""
+"""The fewest examples in a microbatch on a processor: fewer do not repay going through all weights once more."""
 
 
 def largest_microbatch(problem: Problem, forward: Forward, batch_size: int) -> int:
@@ -45,7 +45,7 @@ def largest_microbatch(problem: Problem, forward: Forward, batch_size: int) -> i
 
 
 def halved(microbatch_size: int, ghost_size: int) -> int:
-    """Return half of a piece that ran out of memory, in whole ghosts; BatchlabError where it cannot be cut."""
+    """Return half of a microbatch that ran out of memory, in whole ghosts; BatchlabError where it cannot be cut."""
     half = max(ghost_size, microbatch_size // 2 // ghost_size * ghost_size)
     if half >= microbatch_size:
         fewest = "one example" if ghost_size == 1 else f"a ghost of {ghost_size} examples"
@@ -79,7 +79,7 @@ def bytes_per_example(problem: Problem, forward: Forward) -> float:
 
 
 def piece_bytes(device: torch.device) -> float:
-    """Return what one piece may keep in memory between its passes."""
+    """Return what one microbatch may keep in memory between its passes."""
     if device.type == "cuda":
         return GPU_SHARE * torch.cuda.get_device_properties(device).total_memory
     return CPU_BYTES

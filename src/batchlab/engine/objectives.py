@@ -1,7 +1,7 @@
 """What a model is trained for and judged by: one objective for each task.
 
 A batch's loss is a sum over its examples, or over its tokens, divided by their number. Sums and numbers are kept
-apart, so that a batch that is computed in pieces has exactly the loss and the gradient of the whole.
+apart, so that a batch that is computed in microbatches has exactly the loss and the gradient of the whole.
 """
 
 from __future__ import annotations
