@@ -129,7 +129,7 @@ def test_auto_takes_the_largest_power_of_two_that_fits_and_no_less_than_a_ghost(
     fits, expected, make_digits_study, monkeypatch
 ):
     model, data = FAMILIES["resnet_8"]
-    monkeypatch.setattr(microbatch, "piece_bytes", lambda device: 1000 * fits)
+    monkeypatch.setattr(microbatch, "microbatch_bytes", lambda device: 1000 * fits)
     monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, forward: 1000)
 
     program = make_program(data, make_study(make_digits_study, model))
@@ -143,7 +143,7 @@ def test_auto_takes_the_largest_power_of_two_that_fits_and_no_less_than_a_ghost(
 def test_auto_keeps_ghosts_whole(ghost_size, fits, expected, make_digits_study, monkeypatch):
     """Also where less than an example, or than a ghost, would keep to the bound."""
     model, data = SMALL_RESNET.model_copy(update={"ghost_size": ghost_size}), FAMILIES["resnet_50"][1]
-    monkeypatch.setattr(microbatch, "piece_bytes", lambda device: 1000 * fits + 999)
+    monkeypatch.setattr(microbatch, "microbatch_bytes", lambda device: 1000 * fits + 999)
     monkeypatch.setattr(microbatch, "bytes_per_example", lambda problem, forward: 1000)
 
     program = make_program(data, make_study(make_digits_study, model))

@@ -26,8 +26,8 @@ GPU_SHARE = 0.5
 """The share of a GPU's memory that may be taken; gradients and the libraries' own buffers need the rest."""
 
 CPU_BYTES = 1 << 27
-"""What microbatches may keep on a processor. Larger ones are slower: ResNet-8 at batch size 1,024 trains 1,058 examples/s in
-microbatches of 128 and 690 at once."""
+"""What a microbatch may keep on a processor. Larger ones are slower: ResNet-8 at batch size 1,024 trains 1,058
+examples/s in microbatches of 128, and 690 at once."""
 
 CPU_EXAMPLES = 32
 """The fewest examples in a microbatch on a processor: fewer do not repay going through all weights once more."""
@@ -35,7 +35,7 @@ CPU_EXAMPLES = 32
 
 def largest_microbatch(problem: Problem, forward: Forward, batch_size: int) -> int:
     """Return `batch_size` where it fits, else the largest power of two of ghosts that does, and no less than one."""
-    most = int(piece_bytes(problem.device) / bytes_per_example(problem, forward))
+    most = int(microbatch_bytes(problem.device) / bytes_per_example(problem, forward))
     if problem.device.type == "cpu":
         most = max(most, CPU_EXAMPLES)
     if batch_size <= most:
@@ -78,7 +78,7 @@ def bytes_per_example(problem: Problem, forward: Forward) -> float:
     return max(1.0, 2 * sum(kept.values()) / size)
 
 
-def piece_bytes(device: torch.device) -> float:
+def microbatch_bytes(device: torch.device) -> float:
     """Return what one microbatch may keep in memory between its passes."""
     if device.type == "cuda":
         return GPU_SHARE * torch.cuda.get_device_properties(device).total_memory
