@@ -308,3 +308,44 @@ def test_changes_at_a_batch_size_survive_storage():
     assert stored == sweep
     assert differences(stored.plain(), sweep.plain()) == []
     assert "at" not in parse().plain()
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"workload": {"command": "a", "model": "fc_8"}}, "`model` beside a command: the program knows it alone"),
+        ({"workload": {"command": "a", "loop": "b"}}, "`loop` is of a file of Python"),
+        ({"engine": {"pack_size": 4}}, "`engine.pack_size` is not for a loop of your own"),
+        ({"engine": {"precision": "bfloat16"}}, "`engine.precision` is not for a loop of your own"),
+        ({"at": {"8": {"evaluate": {"every": 5}}}}, "`sweep.evaluate`: a loop of your own evaluates when it likes"),
+        (
+            {"workload": {"dataset": "digits", "model": "fc_8", "optimizer": "sgd"}, "engine": {"cpus_per_trial": 2}},
+            "`engine.cpus_per_trial` is for a command or a loop of your own",
+        ),
+    ],
+)
+def test_what_a_loop_cannot_be_asked_is_one_sentence(changes, sentence):
+    data = {
+        "name": "own",
+        "workload": {"command": "train {batch_size} {seed}"},
+        "sweep": {"batch_sizes": [8], "trials": 2, "max_steps": 100, "goal": "val/loss < 0.1"},
+        "search_space": {},
+    }
+
+    with pytest.raises(SpecError) as caught:
+        Sweep.parse(data | changes, "own.toml")
+
+    assert sentence in str(caught.value)
+
+
+def test_a_loop_goes_by_the_name_of_its_sweep_and_is_read_back():
+    data = {
+        "name": "own",
+        "workload": {"command": "train {batch_size} {seed}"},
+        "sweep": {"batch_sizes": [8], "trials": 2, "max_steps": 100, "goal": "val/loss < 0.1"},
+        "search_space": {},
+    }
+    sweep = Sweep.parse(data, "own.toml")
+
+    assert sweep.workload.name == "own" and sweep.workload.is_own_loop
+    assert Sweep.parse(sweep.plain(), "again") == sweep

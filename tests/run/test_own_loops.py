@@ -124,6 +124,25 @@ def test_a_trial_that_reports_too_late_for_the_race_is_not_left_out(make_sweep, 
     assert [trial.status for trial in study_of(tmp_path / "lab").trials()] == ["COMPLETE"] * 4
 
 
+def test_trials_that_all_diverge_at_once_leave_nothing_to_say(make_sweep, tmp_path):
+    def broken(batch_size, seed, learning_rate):
+        yield 3, {"val/loss": math.nan}
+
+    summary = run_sweep(make_sweep(broken, trials=2, max_attempts=3), tmp_path / "lab")
+
+    assert summary.rows[0].steps is None
+    assert "0 of 2 trials complete" in study_of(tmp_path / "lab").record().note
+
+
+def test_a_loop_that_has_ended_before_its_budget_is_told(make_sweep, tmp_path):
+    def short(batch_size, seed, learning_rate):
+        yield 33, {"val/loss": 1.0}
+
+    run_sweep(make_sweep(short), tmp_path / "lab")
+
+    assert study_of(tmp_path / "lab").record().note == "no trial has reported after step 33"
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [

@@ -115,8 +115,10 @@ def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) 
     """
     if num_trials is not None and num_trials < 1:
         raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
-    check_measured(result.measurements, goal.metric)
-    trial_ids = np.array([trial.trial_id for trial in result.first_complete(num_trials)], dtype=np.int64)
+    complete = result.first_complete(num_trials)
+    if complete or goal.metric not in result.measurements.metrics:  # else all have diverged, maybe before any value
+        check_measured(result.measurements, goal.metric)
+    trial_ids = np.array([trial.trial_id for trial in complete], dtype=np.int64)
     steps = _first_met(result.measurements, goal, trial_ids)
     return {int(trial_id): _step(step) for trial_id, step in zip(trial_ids, steps, strict=True)}
 

@@ -202,6 +202,11 @@ class Sweep(Value):
                 if getattr(self.engine, name) is not None:
                     raise ValueError(f"`engine.{name}` is for a command or a loop of your own; leave it out")
             return
+        for name in ("device", "precision", "microbatch_size", "pack_size", "keep_states"):
+            if getattr(self.engine, name) != Engine.model_fields[name].default:
+                raise ValueError(
+                    f"`engine.{name}` is not for a loop of your own, which trains as it likes; leave it out"
+                )
         evaluations = [self.search.evaluate, *(each.evaluate for each in (self.at or {}).values())]
         if any(each not in (None, DEFAULT_EVALUATION) for each in evaluations):
             raise ValueError("`sweep.evaluate`: a loop of your own evaluates when it likes; leave it out")

@@ -114,6 +114,8 @@ class OwnLoop(Workload):
         given = [name for name in _PARTS if isinstance(data, dict) and name in data]
         if given:
             raise ValueError(f"`{given[0]}` beside a command: the program knows it alone; leave it out")
+        if isinstance(data, dict) and {"command", "loop"} <= data.keys():
+            raise ValueError("`loop` is of a file of Python, not of a spec with a `command`; leave it out")
         return data
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import signal
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,8 @@ class CommandTrainer:
             child.end()
             self.remark = child.remark
         if child.exit_code:
-            raise TrialError(
-                f"{name_of(study, point.trial_id)}: `{shown(shlex.join(command))}` ended with exit code "
-                f"{child.exit_code}; its last line: {shown(_last_line(output))}. All of it: {output}"
-            )
+            program = f"{name_of(study, point.trial_id)}: `{shown(shlex.join(command))}` {_ending(child.exit_code)}"
+            raise TrialError(f"{program}; its last line: {shown(_last_line(output))}. All of it: {output}")
 
     def _read(self, line: str, offset: int, study: Study, point: Point) -> Report | None:
         patterns = compiled(self._workload.pattern or {})
@@ -155,6 +154,18 @@ def _written(value: float | str) -> str:
     ('0.1', '64', 'a b')
     """
     return value if isinstance(value, str) else repr(value).removesuffix(".0")
+
+
+def _ending(exit_code: int) -> str:
+    """Return how a program has failed.
+
+    >>> _ending(3), _ending(-11)
+    ('ended with exit code 3', 'was ended by SIGSEGV')
+    """
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    names = {number.value: number.name for number in signal.Signals}
+    return f"was ended by {names.get(-exit_code, f'signal {-exit_code}')}"
 
 
 def _size(path: Path) -> int:

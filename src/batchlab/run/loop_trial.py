@@ -120,7 +120,8 @@ class _Trial:
         if self._recorder.last_step < 0:  # diverged, or out of the race, before anything was measured
             unknown = {self._goal.metric: np.array([math.nan])}
             self._recorder.add(Evaluated(0, np.array([self._id]), unknown))
-        last = self._end if self.diverged_step is None else self.diverged_step
+        known = max(self._end, self._recorder.last_step)  # the end may have come nearer since the last row
+        last = known if self.diverged_step is None else self.diverged_step
         outcome = Outcome(self._id, last, self._recorder.goal_steps.get(self._id), self.diverged_step)
         return PackResult([outcome], self._recorder.measurements(), seconds, trainer.remark)
 

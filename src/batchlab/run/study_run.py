@@ -219,14 +219,17 @@ class StudyRun:
                 "wall_seconds": sum(part.wall_seconds for part in self._parts.values()),
                 "counts": counts,
                 "num_measurements": len(measurements),
-                "note": self._note(counts, len(trials)),
+                "note": self._note(counts, len(trials), max(trial.last_step for trial in trials)),
             }
         )
         self._record = self._folder.finish(self._record, trials, measurements, aside)
 
-    def _note(self, counts: dict[Status, int], num_tried: int) -> str | None:
+    def _note(self, counts: dict[Status, int], num_tried: int, last_step: int) -> str | None:
         if counts[Status.COMPLETE] >= self.study.trials:
-            return None
+            is_short = (
+                self.study.workload.is_own_loop and self.race.best_steps is None and last_step < self.race.end_step
+            )
+            return f"no trial has reported after step {last_step:,}" if is_short else None
         complete = f"{counts[Status.COMPLETE]} of {self.study.trials} trials complete"
         return f"{complete}: all {num_tried} points were tried, {counts[Status.INFEASIBLE]} diverged"
 
