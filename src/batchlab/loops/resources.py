@@ -29,7 +29,9 @@ def trial_variables(engine: Mapping[str, Any], worker: int) -> dict[str, str]:
 
 
 def use_here(engine: Mapping[str, Any], worker: int) -> None:
-    """Let this process use what a trial may use."""
+    """Let this process use what a trial may use, where the spec says so: it may be somebody's notebook."""
+    if not engine.get("cpus_per_trial") and not engine.get("gpus_per_trial"):
+        return
     os.environ.update(trial_variables(engine, worker))
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(engine.get("cpus_per_trial", 1))
