@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
+from batchlab.core.clock import Clock
 from batchlab.engine.base import Point, UpTo
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.run.runner import run_sweep
@@ -49,9 +50,9 @@ def test_it_trains_as_a_plain_loop_does(make_own):
     program = own.trainer.program(own.spec.study(4), [Point(0, {"learning_rate": 0.1})])
     network = own.trainer._problem.network(own.spec.seed, 0)
     inputs, labels = own.trainer._problem.train.inputs, own.trainer._problem.train.labels
-    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._draw_batches(20)
+    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._batches.ahead(Clock(), 20)
 
-    for (batch,) in batches:
+    for batch in (each.numbers[0] for each in batches):
         optimizer.zero_grad()
         nn.functional.cross_entropy(network(inputs[batch]), labels[batch]).backward()
         optimizer.step()

@@ -21,8 +21,8 @@ from batchlab.models.registry import build_model, is_packable
 if TYPE_CHECKING:
     import torch
 
-    from batchlab.engine.problem import Split
     from batchlab.engine.program import TorchProgram
+    from batchlab.engine.source import Split
 
 
 class TorchTrainer:
@@ -104,7 +104,7 @@ class TorchTrainer:
 
     @cached_property
     def _tensors(self) -> dict[str, Split]:
-        from batchlab.engine.problem import Split
+        from batchlab.engine.source import Split
 
         return {name: Split(*map(self._tensor, shared)) for name, shared in self._splits.items()}
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import TensorDataset, default_collate
 
-from batchlab.engine.problem import Split
+from batchlab.engine.source import Split
 from batchlab.errors import TrainerError
 
 

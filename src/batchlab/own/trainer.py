@@ -18,8 +18,9 @@ from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.forward import make_forward
 from batchlab.engine.parameters import trained_parameters
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.source import Split
 from batchlab.errors import TrainerError
 from batchlab.own.data import split_of
 from batchlab.own.objective import Measure, OwnObjective
@@ -107,8 +108,8 @@ class OwnTrainer:
     def _is_vectorised(self) -> bool:
         """Whether `torch.func` vectorises the network, and two trials so train as each does alone."""
         problem, size = self._problem, min(PACKED_EXAMPLES, len(self._examples["train"].labels))
-        inputs = problem.train.inputs[:size].expand(2, *problem.train.inputs[:size].shape)
-        labels = problem.train.labels[:size].expand(2, *problem.train.labels[:size].shape)
+        sample = problem.train.first(size, 2, problem.device)
+        inputs, labels = sample.inputs, sample.labels
         try:
             together = self._step([0, 1], inputs, labels)
             alone = [self._step([trial], inputs[:1], labels[:1]) for trial in (0, 1)]
