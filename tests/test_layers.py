@@ -48,7 +48,7 @@ ALLOWED = {
         *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "search", "spec"),
         *("store", "report"),
     },
-    "own": {"errors", "files", "core", "data", "optim", "engine", "spec"},
+    "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "spec"},
 }
 ANYTHING = {"cli", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine", "own"}

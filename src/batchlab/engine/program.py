@@ -77,9 +77,9 @@ class TorchProgram:
 
     def advance(self, target: int) -> None:
         """Train for some updates, not past `target`, and let the trials that diverged leave."""
-        num_steps = self._chunk_steps(target)
-        batches, ahead = self._batches.ahead(self._clock, num_steps), self._plan.ahead(self._clock, num_steps)
-        losses = torch.empty(num_steps, len(self.trial_ids), device=self._device)
+        batches = self._batches.ahead(self._clock, self._chunk_steps(target))
+        ahead = self._plan.ahead(self._clock, len(batches))
+        losses = torch.empty(len(batches), len(self.trial_ids), device=self._device)
         with fork_rng(self._device):
             for index, batch in enumerate(batches):
                 losses[index] = self._differentiate(batch)

@@ -51,7 +51,7 @@ class Batches(Protocol):
     """The batches of K trials."""
 
     def ahead(self, clock: Clock, num_steps: int) -> Sequence[Batch]:
-        """Return those of the next steps."""
+        """Return those of the next steps: so many, or fewer where reading them takes long."""
         ...
 
     def keep(self, live: np.ndarray) -> None:
@@ -97,6 +97,10 @@ class Split:
     def shape(self) -> tuple[int, ...]:
         """The shape of one input."""
         return tuple(self.inputs.shape[1:])
+
+    def take(self, rows: np.ndarray) -> Split:
+        """Return some of the examples."""
+        return Split(self.inputs, self.labels, torch.from_numpy(rows))
 
     def batches(self, study: Study, trial_ids: Sequence[int], device: torch.device) -> Batches:
         """Return the batches of some trials: numbers of examples, gathered when they are used."""
