@@ -13,6 +13,8 @@ import typer.main
 
 import batchlab
 from batchlab.cli import app
+from batchlab.engine.base import Point
+from batchlab.own.python_file import load_own_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
 
@@ -24,7 +26,8 @@ COMMANDS = typer.main.get_command(app).commands
 def run_python(*arguments, folder):
     """Run Python in `folder` with the batchlab under test, caches below the folder; return what it printed."""
     source = str(Path(batchlab.__file__).resolve().parents[1])
-    environment = {**os.environ, "PYTHONPATH": source, "XDG_CACHE_HOME": str(folder / "cache")}
+    path = os.pathsep.join([source, *filter(None, sys.path)])  # what is installed elsewhere is found there too
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -50,6 +53,47 @@ def test_own_trainer_prints_what_the_docs_show(tmp_path):
     printed = run_python(str(ROOT / "examples" / "02_own_trainer.py"), folder=tmp_path)
 
     assert f"$ python examples/02_own_trainer.py\n{printed}" in blocks(ROOT / "docs" / "extending.md", "console")
+
+
+OWN_EXAMPLES = {
+    "03_own_network.py": "moons/Net/adamw",
+    "04_hugging_face.py": "halves/BertForSequenceClassification/adamw",
+    "05_training_step.py": "even-sums/Adder/adamw",
+}
+
+
+def needed_by(example):
+    """Skip where the packages of an extra are not installed."""
+    if "hugging_face" in example:
+        pytest.importorskip("transformers")
+        pytest.importorskip("datasets")
+
+
+@pytest.mark.parametrize(("example", "workload"), OWN_EXAMPLES.items())
+@pytest.mark.filterwarnings("default")  # other people's packages may warn
+def test_a_network_of_ones_own_learns(example, workload, one_thread):
+    needed_by(example)
+    sweep = load_own_sweep(ROOT / "examples" / example)
+    study = sweep.spec.study(32)
+    point = Point(0, study.metaparameters({"learning_rate": 0.02, "weight_decay": 0.0}))
+    program = sweep.trainer.program(study, [point])
+    before = program.evaluate()["val/error"]
+
+    while program.step < 120:
+        program.advance(120)
+
+    assert sweep.spec.workload.name == workload
+    assert program.evaluate()["val/error"] < 0.5 * before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("example", "workload"), OWN_EXAMPLES.items())
+def test_a_network_of_ones_own_is_studied_by_its_file(example, workload, tmp_path):
+    needed_by(example)
+
+    printed = run_python(str(ROOT / "examples" / example), folder=tmp_path)
+
+    assert printed.startswith(f"{workload}: steps to val/error < ")
 
 
 @pytest.mark.parametrize(
