@@ -14,6 +14,8 @@ import typer.main
 
 import batchlab
 from batchlab.cli import app
+from batchlab.engine.base import Point
+from batchlab.own.python_file import load_own_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
 
@@ -25,7 +27,8 @@ COMMANDS = typer.main.get_command(app).commands
 def run_python(*arguments, folder):
     """Run Python in `folder` with the batchlab under test, caches below the folder; return what it printed."""
     source = str(Path(batchlab.__file__).resolve().parents[1])
-    environment = {**os.environ, "PYTHONPATH": source, "XDG_CACHE_HOME": str(folder / "cache")}
+    path = os.pathsep.join([source, *filter(None, sys.path)])  # what is installed elsewhere is found there too
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
@@ -53,8 +56,49 @@ def test_own_trainer_prints_what_the_docs_show(tmp_path):
     assert f"$ python examples/02_own_trainer.py\n{printed}" in blocks(ROOT / "docs" / "extending.md", "console")
 
 
+OWN_EXAMPLES = {
+    "03_own_network.py": "moons/Net/adamw",
+    "04_hugging_face.py": "halves/BertForSequenceClassification/adamw",
+    "05_training_step.py": "even-sums/Adder/adamw",
+}
+
+
+def needed_by(example):
+    """Skip where the packages of an extra are not installed."""
+    if "hugging_face" in example:
+        pytest.importorskip("transformers")
+        pytest.importorskip("datasets")
+
+
+@pytest.mark.parametrize(("example", "workload"), OWN_EXAMPLES.items())
+@pytest.mark.filterwarnings("default")  # other people's packages may warn
+def test_a_network_of_ones_own_learns(example, workload, one_thread):
+    needed_by(example)
+    sweep = load_own_sweep(ROOT / "examples" / example)
+    study = sweep.spec.study(32)
+    point = Point(0, study.metaparameters({"learning_rate": 0.02, "weight_decay": 0.0}))
+    program = sweep.trainer.program(study, [point])
+    before = program.evaluate()["val/error"]
+
+    while program.step < 120:
+        program.advance(120)
+
+    assert sweep.spec.workload.name == workload
+    assert program.evaluate()["val/error"] < 0.5 * before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("example", "workload"), OWN_EXAMPLES.items())
+def test_a_network_of_ones_own_is_studied_by_its_file(example, workload, tmp_path):
+    needed_by(example)
+
+    printed = run_python(str(ROOT / "examples" / example), folder=tmp_path)
+
+    assert printed.startswith(f"{workload}: steps to val/error < ")
+
+
 def test_own_loop_answers_for_every_batch_size(tmp_path):
-    printed = run_python(str(ROOT / "examples" / "04_own_loop.py"), folder=tmp_path)
+    printed = run_python(str(ROOT / "examples" / "06_own_loop.py"), folder=tmp_path)
 
     assert [line.split()[0] for line in printed.splitlines()[2:7]] == ["1", "4", "16", "64", "256"]
 
@@ -62,18 +106,18 @@ def test_own_loop_answers_for_every_batch_size(tmp_path):
 def test_own_loop_is_the_one_that_the_docs_show():
     code = blocks(ROOT / "docs" / "your-own-loop.md", "python")[0]
 
-    assert code.strip() in (ROOT / "examples" / "04_own_loop.py").read_text()
+    assert code.strip() in (ROOT / "examples" / "06_own_loop.py").read_text()
 
 
 def test_own_program_is_run_as_the_docs_show(tmp_path):
-    shutil.copytree(ROOT / "examples" / "05_own_program", tmp_path / "program")
+    shutil.copytree(ROOT / "examples" / "07_own_program", tmp_path / "program")
     spec = tmp_path / "program" / "sweep.toml"
     spec.write_text(spec.read_text().replace('"python train.py', f'"{sys.executable} train.py'))
     printed = run_python("-m", "batchlab", "run", "sweep.toml", "--lab", "lab", folder=tmp_path / "program")
 
     assert (
         blocks(ROOT / "docs" / "your-own-loop.md", "toml")[0]
-        in (ROOT / "examples" / "05_own_program" / "sweep.toml").read_text()
+        in (ROOT / "examples" / "07_own_program" / "sweep.toml").read_text()
     )
     assert [line.split()[0] for line in printed.splitlines()[2:5]] == ["1", "8", "64"]
 

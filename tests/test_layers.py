@@ -50,7 +50,7 @@ ALLOWED = {
         *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "loops", "search"),
         *("spec", "store", "report"),
     },
-    "own": {"errors", "files", "core", "data", "optim", "engine", "loops", "spec"},
+    "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "loops", "spec"},
 }
 ANYTHING = {"cli", "registration", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine", "own"}

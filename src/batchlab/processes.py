@@ -31,6 +31,21 @@ def die_with_parent() -> None:
 
 
 @contextmanager
+def may_have_children() -> Iterator[None]:
+    """Let a worker, which is daemonic, start processes of its own: those must die with their parent.
+
+    `multiprocessing` forbids it because they would be left behind where a worker is terminated.
+    """
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    before = config.get("daemon", False)
+    config["daemon"] = False
+    try:
+        yield
+    finally:
+        config["daemon"] = before
+
+
+@contextmanager
 def undisturbed_by_signals() -> Iterator[None]:
     """Keep signals from processes that start meanwhile, for as long as they do not ask for them."""
     signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}

@@ -14,7 +14,8 @@ from batchlab.engine.evaluate import evaluate
 from batchlab.engine.forward import Forward, make_forward
 from batchlab.engine.objectives import OBJECTIVES, cross_entropies
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
+from batchlab.engine.source import Split
 from batchlab.models.fully_connected import FullyConnected
 from batchlab.optim.layout import Layout
 

@@ -12,8 +12,9 @@ from batchlab.engine.base import Point
 from batchlab.engine.forward import Packed, Single, Vectorised, make_forward
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.source import Split
 from batchlab.models.base import Network
 from batchlab.models.fully_connected import FullyConnected
 from batchlab.models.layers import Dense

@@ -8,14 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
+from batchlab.core.clock import Clock
 from batchlab.core.workload import Named
 from batchlab.data.base import Dataset, Examples, ImageView
 from batchlab.engine import microbatch
+from batchlab.engine import program as program_module
 from batchlab.engine.base import Point
 from batchlab.engine.forward import Packed, Single
+from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.problem import Split
+from batchlab.engine.problem import Problem
+from batchlab.engine.program import TorchProgram
+from batchlab.engine.source import Split
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import BatchlabError
 
@@ -88,6 +94,11 @@ def in_double_precision(program):
     program._forward = Packed(forward.network, matrix) if is_packed else Single(deepcopy(forward.network), matrix)
     inputs = train.inputs.double() if train.inputs.is_floating_point() else train.inputs
     program._problem = replace(program._problem, train=Split(inputs, train.labels))
+    program._batches = program._problem.train.batches(program._study, program.trial_ids.tolist(), program._device)
+
+
+def first_batch(program):
+    return program._batches.ahead(Clock(), 1)[0]
 
 
 def first_gradient(data, study, size):
@@ -95,7 +106,7 @@ def first_gradient(data, study, size):
     program = make_program(data, study, size)
     if program._problem.image_view is None:
         in_double_precision(program)
-    losses = program._differentiate(program._draw_batches(1)[0])
+    losses = program._differentiate(first_batch(program))
     return losses, program._parameters.gradients, program._forward.buffers
 
 
@@ -183,18 +194,54 @@ def test_a_device_that_runs_out_of_memory_gets_smaller_pieces(make_digits_study,
     in_double_precision(program)
     loss_sums = program._loss_sums
 
-    def limited(batch, *details):
-        if batch.shape[1] > 64:
+    def limited(microbatch, *details):
+        if microbatch.inputs.shape[1] > 64:
             raise torch.OutOfMemoryError("no room")
-        return loss_sums(batch, *details)
+        return loss_sums(microbatch, *details)
 
     monkeypatch.setattr(program, "_loss_sums", limited)
-    program._differentiate(program._draw_batches(1)[0])
+    program._differentiate(first_batch(program))
 
     assert program._microbatch_size == 64
     torch.testing.assert_close(program._parameters.gradients, expected)
     for name, values in averages.items():
         np.testing.assert_allclose(program._forward.buffers[name], values, rtol=1e-5, atol=1e-7)
+
+
+class Normalised(nn.Sequential):
+    """The user's own batch normalisation notes a microbatch in its forward pass, whatever becomes of it."""
+
+    def __init__(self):
+        super().__init__(nn.Flatten(), nn.Linear(16, 4), nn.BatchNorm1d(4), nn.Linear(4, 10))
+
+
+def test_a_step_that_is_computed_again_counts_once_in_running_averages(make_digits_study, monkeypatch):
+    data = FAMILIES["fc"][1]
+    split = Split(torch.from_numpy(data.train.inputs), torch.from_numpy(data.train.labels))
+    problem = Problem(Normalised, OBJECTIVES["classification"], 10, split, {}, torch.device("cpu"))
+    points = [Point(0, {"learning_rate": 0.0, "momentum": 0.0})]
+    expected, program = (
+        TorchProgram(problem, make_digits_study(batch_size=256), points, microbatch_size=size) for size in (64, 256)
+    )
+    monkeypatch.setattr(program_module, "may_run_out", lambda device: True)
+    loss_sums, computed = program._loss_sums, []
+
+    def limited(microbatch, *details):
+        computed.append(loss_sums(microbatch, *details))
+        if program._microbatch_size > 64 or len(computed) == 5:  # too large twice, then once in the middle of a step
+            raise torch.OutOfMemoryError("no room")
+        return computed[-1]
+
+    monkeypatch.setattr(program, "_loss_sums", limited)
+    monkeypatch.setattr(program_module, "halved", lambda size, ghost_size: max(64, size // 2))
+    for each in (program, expected):
+        each._differentiate(first_batch(each))
+
+    assert program._microbatch_size == 64
+    assert program._forward.buffers["2.num_batches_tracked"].tolist() == [4]
+    for name, values in expected._forward.buffers.items():
+        assert torch.equal(program._forward.buffers[name], values)
+    assert torch.equal(program._parameters.gradients, expected._parameters.gradients)
 
 
 def test_a_single_example_that_does_not_fit_is_told(make_digits_study, monkeypatch):

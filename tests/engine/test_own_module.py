@@ -11,8 +11,9 @@ from torch import nn
 from batchlab.core.seeds import Stream
 from batchlab.engine.base import Point
 from batchlab.engine.objectives import OBJECTIVES
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.source import Split
 from batchlab.engine.torch_random import torch_seed
 
 POINT = Point(3, {"learning_rate": 0.1, "momentum": 0.9})

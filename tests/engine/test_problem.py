@@ -7,7 +7,8 @@ import torch
 
 from batchlab.data.base import ImageView
 from batchlab.engine.objectives import OBJECTIVES
-from batchlab.engine.problem import Problem, Split, view_images
+from batchlab.engine.problem import Problem, view_images
+from batchlab.engine.source import Split
 
 PLAIN = ImageView(size=2, mean=(0.0,), std=(1 / 255,))  # values as they are
 IMAGE = torch.arange(16, dtype=torch.uint8).reshape(1, 4, 4, 1)

@@ -12,8 +12,9 @@ from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.objectives import OBJECTIVES
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.source import Split
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.models.registry import build_model
 from batchlab.models.simple_cnn import SimpleCnn

@@ -9,7 +9,8 @@ from torch import nn
 from batchlab.core.workload import Named
 from batchlab.engine.forward import make_forward
 from batchlab.engine.objectives import OBJECTIVES
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
+from batchlab.engine.source import Split
 from batchlab.engine.work import count_multiplications
 from batchlab.models.registry import build_model
 

@@ -5,24 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import TensorDataset
 
+from batchlab.core.clock import Clock
 from batchlab.engine.base import Point, UpTo
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.run.runner import run_sweep
 
 POINT = {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
-
-
-class Pairs(Dataset):
-    def __init__(self, items):
-        self._items = items
-
-    def __len__(self):
-        return len(self._items)
-
-    def __getitem__(self, index):
-        return self._items[index]
 
 
 def program_of(own, num_trials=1, batch_size=4):
@@ -49,9 +39,9 @@ def test_it_trains_as_a_plain_loop_does(make_own):
     program = own.trainer.program(own.spec.study(4), [Point(0, {"learning_rate": 0.1})])
     network = own.trainer._problem.network(own.spec.seed, 0)
     inputs, labels = own.trainer._problem.train.inputs, own.trainer._problem.train.labels
-    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._draw_batches(20)
+    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._batches.ahead(Clock(), 20)
 
-    for (batch,) in batches:
+    for batch in (each.numbers[0] for each in batches):
         optimizer.zero_grad()
         nn.functional.cross_entropy(network(inputs[batch]), labels[batch]).backward()
         optimizer.step()
@@ -117,13 +107,12 @@ def test_metrics_are_of_the_whole_split_and_the_loss_is_among_them(make_own):
     assert metrics["val/loss"].tolist() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["arrays", "tensors", "items"])
+@pytest.mark.parametrize("kind", ["arrays", "tensors"])
 def test_data_may_come_in_several_forms(make_own, kind):
     inputs, labels = torch.randn(30, 2), torch.randint(0, 2, (30,))
     forms = {
         "arrays": (inputs.double().numpy(), labels.numpy()),
         "tensors": TensorDataset(inputs, labels),
-        "items": Pairs(list(zip(inputs, labels, strict=True))),
     }
 
     split = make_own(train=forms[kind]).trainer._examples["train"]
@@ -140,11 +129,6 @@ def test_data_may_come_in_several_forms(make_own, kind):
         ({"model": nn.Flatten}, TrainerError, "model() returned Flatten, which has no parameters to train"),
         ({"train": 7}, TrainerError, "train is int: give a pair of tensors, inputs and labels"),
         ({"val": (torch.ones(3, 2), torch.ones(2))}, TrainerError, "val has 3 inputs and 2 labels"),
-        (
-            {"train": Pairs([(torch.ones(2), 0), (torch.ones(3), 1)])},
-            TrainerError,
-            "train has items that do not make a batch: stack expects each tensor to be equal size",
-        ),
         ({"search_space": {"learning_rate": 0.1}}, SpecError, "search_space.learning_rate = 0.1: give (min, max)"),
         ({"search_space": {"rate": (0.1, 1)}}, SpecError, 'Unknown metaparameter of own/Net/adamw "rate"'),
         ({"optimizer": "adan"}, SpecError, 'Unknown optimizer "adan". Did you mean "adam"?'),

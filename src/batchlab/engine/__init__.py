@@ -21,7 +21,9 @@ Who owns which memory:
   (`forward.Vectorised`). Hand-written layers write the gradient of a weight straight into the matrix.
 - The optimizer changes the values in place and owns its state; the `program.TorchProgram` owns everything else, and
   copies all of it out in `state()`.
-- Examples are tensors that all programs of a process share (`problem.Problem`); a batch is an index gather.
+- Examples belong to a `source.Source`, which all programs of a process share. Of tensors a batch is an index gather;
+  the Datasets of a user are read by processes of their own (`own.loaded`).
 
-A step, in `program`: gather the batch, differentiate its microbatches, update. `loop` trains to each evaluated step.
+A step, in `program`: ask for the batch, differentiate its microbatches, update. What a batch is and how a loss comes of
+it is the `trainable.Trainable`'s: `problem.Problem` has inputs and labels. `loop` trains to each evaluated step.
 """

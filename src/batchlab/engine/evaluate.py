@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,7 +11,10 @@ from torch import Tensor
 
 from batchlab.core.tokens import PADDING
 from batchlab.engine.forward import Forward
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.source import Source
+
+if TYPE_CHECKING:
+    from batchlab.engine.problem import Problem
 
 CHUNK_EXAMPLES = 250
 """Examples in one forward pass, at the most: enough to keep the matrix products busy, few enough to stay in cache."""
@@ -23,7 +27,7 @@ CHUNK_PIXELS = 1 << 22
 
 
 @torch.no_grad()
-def evaluate(problem: Problem, forward: Forward, split: Split) -> dict[str, np.ndarray]:
+def evaluate(problem: Problem, forward: Forward, split: Source) -> dict[str, np.ndarray]:
     """Return the task's metrics on a split: name -> [K] float64."""
     forward.train(False)
     num_trials = len(forward.parameters.values)
@@ -39,11 +43,11 @@ def evaluate(problem: Problem, forward: Forward, split: Split) -> dict[str, np.n
     return scores.metrics()
 
 
-def _chunk_examples(problem: Problem, split: Split) -> int:
+def _chunk_examples(problem: Problem, split: Source) -> int:
     if problem.objective.is_per_token:
-        most = CHUNK_LOGITS // (problem.num_classes * split.inputs.shape[1])
+        most = CHUNK_LOGITS // (problem.num_classes * split.shape[0])
     else:
-        most = CHUNK_PIXELS // math.prod(split.inputs.shape[1:])
+        most = CHUNK_PIXELS // math.prod(split.shape)
     return max(1, min(CHUNK_EXAMPLES, most))
 
 

@@ -56,12 +56,22 @@ class Forward(ABC):
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """Undo what passes within do to the buffers, and to PyTorch's generators: they are no part of the training."""
-        before = {name: buffer.clone() for name, buffer in self.buffers.items()}
+        before = self.copied_buffers()
         with fork_rng(self.parameters.values.device):
             yield
         self.begin_step()
+        self.restore_buffers(before)
+
+    def copied_buffers(self) -> dict[str, Tensor]:
+        """Return the buffers as they are now."""
+        return {name: buffer.clone() for name, buffer in self.buffers.items()}
+
+    @torch.no_grad()
+    def restore_buffers(self, copied: Mapping[str, Tensor]) -> None:
+        """Let the buffers be as they were copied; those that were not stay."""
         for name, buffer in self.buffers.items():
-            buffer.copy_(before[name])
+            if name in copied:
+                buffer.copy_(copied[name])
 
 
 class Single(Forward):

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from batchlab.engine.forward import Forward
-from batchlab.engine.problem import Problem
+from batchlab.engine.noise import Noise
+from batchlab.engine.trainable import Trainable
 from batchlab.errors import BatchlabError
 from batchlab.models.base import Network
 
@@ -33,7 +34,7 @@ CPU_EXAMPLES = 32
 """The fewest examples in a microbatch on a processor: fewer do not repay going through all weights once more."""
 
 
-def largest_microbatch(problem: Problem, forward: Forward, batch_size: int) -> int:
+def largest_microbatch(problem: Trainable, forward: Forward, batch_size: int) -> int:
     """Return `batch_size` where it fits, else the largest power of two of ghosts that does, and no less than one."""
     most = int(microbatch_bytes(problem.device) / bytes_per_example(problem, forward))
     if problem.device.type == "cpu":
@@ -55,12 +56,10 @@ def halved(microbatch_size: int, ghost_size: int) -> int:
     return half
 
 
-def bytes_per_example(problem: Problem, forward: Forward) -> float:
+def bytes_per_example(problem: Trainable, forward: Forward) -> float:
     """Return what one example of every trial keeps in memory between the passes, twice: values and gradients."""
-    num_trials, size = len(forward.parameters.values), min(SAMPLE, len(problem.train.labels))
-    batch = torch.arange(size, device=problem.device).expand(num_trials, size)
-    inputs = problem.view(problem.gather(problem.train.inputs, batch))
-    labels = problem.gather(problem.train.labels, batch)
+    num_trials, size = len(forward.parameters.values), min(SAMPLE, len(problem.train))
+    sample = problem.train.first(size, num_trials, problem.device)
     known = {view.untyped_storage().data_ptr() for view in forward.parameters.views.values()}
     kept: dict[int, int] = {}
 
@@ -72,8 +71,8 @@ def bytes_per_example(problem: Problem, forward: Forward) -> float:
 
     with forward.untouched(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         forward.begin_step()
-        logits = forward.logits(inputs)
-        sums = problem.objective.loss_sums(logits.float(), labels)
+        outputs = problem.outputs(forward, sample, Noise())
+        sums = problem.loss_sums(outputs.float(), sample)
         del sums
     return max(1.0, 2 * sum(kept.values()) / size)
 
@@ -83,6 +82,11 @@ def microbatch_bytes(device: torch.device) -> float:
     if device.type == "cuda":
         return GPU_SHARE * torch.cuda.get_device_properties(device).total_memory
     return CPU_BYTES
+
+
+def may_run_out(device: torch.device) -> bool:
+    """Return whether a device says that its memory is full: a processor's swaps, or ends the process."""
+    return device.type != "cpu"
 
 
 def ghost_size_of(network: nn.Module) -> int:

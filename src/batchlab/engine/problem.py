@@ -1,8 +1,8 @@
-"""Problem: a network and the data it is trained and judged on, as tensors on one device."""
+"""Problem: a network that is trained and judged on inputs and labels, as tensors on one device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,56 +10,48 @@ import torch
 from torch import Tensor, nn
 
 from batchlab.core.seeds import Stream, generator
+from batchlab.core.study import Study
 from batchlab.data.base import ImageView
-from batchlab.engine.objectives import Objective
-from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.engine.evaluate import evaluate
+from batchlab.engine.forward import Forward
+from batchlab.engine.noise import Noise
+from batchlab.engine.objectives import Objective, count_tokens
+from batchlab.engine.source import Microbatch, Source
+from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.models.base import Network
 
 
 @dataclass(frozen=True)
-class Split:
-    """Examples as tensors, which may be memory maps; only those in `rows` where they are given."""
-
-    inputs: Tensor
-    labels: Tensor
-    rows: Tensor | None = None
-
-    def chunks(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield inputs and labels of `size` examples after another; the last ones may be fewer."""
-        for start in range(0, len(self.labels if self.rows is None else self.rows), size):
-            chunk = slice(start, start + size)
-            part = chunk if self.rows is None else self.rows[chunk].to(self.labels.device)
-            yield self.inputs[part], self.labels[part]
-
-
-@dataclass(frozen=True)
-class Problem:
+class Problem(Trainable):
     """What a program trains. Inputs that are kept as bytes are viewed when they are used."""
 
     make_network: Callable[[], nn.Module]
     objective: Objective
     num_classes: int
-    train: Split
-    evaluated: Mapping[str, Split]
+    train: Source
+    evaluated: Mapping[str, Source]
     device: torch.device
     """Where it is computed; examples that are memory-mapped stay in the machine's memory until they are used."""
 
     image_view: ImageView | None = None
 
-    def network(self, seed: int, trial_id: int) -> nn.Module:
-        """Return a trial's network at its start: one of ours by NumPy, any other as PyTorch's generator has it."""
-        with fork_rng(self.device):
-            torch.manual_seed(torch_seed(seed, Stream.INIT, trial_id))
-            network = self.make_network()
-        if isinstance(network, Network):
-            network.start(generator(seed, Stream.INIT, trial_id))
-        return network.to(self.device)
+    def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
+        """Return the logits [K, B, ...]."""
+        return forward.logits(self.view(microbatch.inputs, noise.cuts), noise.masks)
 
-    def gather(self, values: Tensor, batch: Tensor) -> Tensor:
-        """Return the rows batch [K, B] of values, as [K, B, ...]."""
-        if values.device == batch.device:
-            return values.index_select(0, batch.flatten()).unflatten(0, batch.shape)
-        return self.gather(values, batch.to(values.device)).to(batch.device)
+    def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
+        """Return the sums [K] that the objective makes of logits and labels."""
+        return self.objective.loss_sums(outputs, microbatch.labels, smoothing)
+
+    def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
+        """Return how many examples a batch has, or [K]: how many tokens."""
+        if self.objective.is_per_token:
+            return torch.stack([count_tokens(each.labels) for each in microbatches]).sum(0)
+        return int(microbatches[-1].part.stop)
+
+    def evaluate(self, forward: Forward, split: Source) -> dict[str, np.ndarray]:
+        """Return the objective's metrics on a split."""
+        return evaluate(self, forward, split)
 
     def view(self, inputs: Tensor, cuts: Tensor | None = None) -> Tensor:
         """Return what the model sees of inputs [..., B, *]; images are cut at `cuts` [..., B, 3], or in the middle."""
@@ -69,12 +61,27 @@ class Problem:
         viewed = view_images(inputs.flatten(0, -4), self.image_view, flat_cuts)
         return viewed.unflatten(0, inputs.shape[:-3])
 
+    def draw_noise(self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int) -> Noise:
+        """Return dropout masks of our networks and the cuts of images, for the whole batch of each trial."""
+        if not isinstance(network, Network):
+            seed_modules(study, trial_ids[0], step)
+        dropping = network if isinstance(network, Network) and network.dropout > 0 else None
+        if dropping is None and self.image_view is None:
+            return Noise()
+        size, noises = study.batch_size, [generator(study.seed, Stream.NOISE, each, step) for each in trial_ids]
+        masks = None if dropping is None else [dropping.draw_masks(noise, size) for noise in noises]
+        cuts = None if self.image_view is None else [self.draw_cuts(noise, size) for noise in noises]
+        return Noise(self._stacked(masks), self._stacked(cuts))
+
     def draw_cuts(self, noise: np.random.Generator, num_images: int) -> np.ndarray:
         """Return [num_images, 3]: the first row and column of each image's square, and whether it is flipped."""
         assert self.image_view is not None
-        slack = np.array(self.train.inputs.shape[1:3]) - self.image_view.size
+        slack = np.array(self.train.shape[:2]) - self.image_view.size
         corners = noise.integers(0, slack + 1, (num_images, 2))
         return np.concatenate([corners, noise.integers(0, 2, (num_images, 1))], axis=1)
+
+    def _stacked(self, arrays: list[np.ndarray] | None) -> Tensor | None:
+        return None if arrays is None else torch.from_numpy(np.stack(arrays)).to(self.device)
 
 
 def view_images(images: Tensor, view: ImageView, cuts: Tensor | None = None) -> Tensor:

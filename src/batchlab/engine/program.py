@@ -9,22 +9,18 @@ import torch
 from torch import Tensor
 
 from batchlab.core.clock import Clock, Horizon
-from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
-from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.evaluate import evaluate
 from batchlab.engine.forward import make_forward
-from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch
+from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch, may_run_out
 from batchlab.engine.noise import Noise
-from batchlab.engine.objectives import count_tokens
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.plan import Ahead, Plan
-from batchlab.engine.problem import Problem
+from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.state import check_state
-from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.engine.torch_random import fork_rng
+from batchlab.engine.trainable import Trainable
 from batchlab.engine.work import count_multiplications
-from batchlab.models.base import Network
 from batchlab.optim.registry import load_optimizer, load_schedule
 
 CHUNK_FLOPS = 1e10
@@ -47,7 +43,7 @@ class TorchProgram:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Trainable,
         study: Study,
         points: Sequence[Point],
         precision: str = "float32",
@@ -56,12 +52,10 @@ class TorchProgram:
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}
         self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
-        self._objective = problem.objective
         self._autocast = torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
-        num_examples, ids = len(problem.train.labels), self.trial_ids.tolist()
-        horizon = Horizon(study.max_steps, study.batch_size, num_examples)
+        ids, horizon = self.trial_ids.tolist(), Horizon(study.max_steps, study.batch_size, len(problem.train))
         self._plan = Plan(points, load_schedule(study.workload.schedule), horizon, self._device)
-        self._orders = [ExampleOrder(num_examples, study.seed, trial_id) for trial_id in ids]
+        self._batches = problem.train.batches(study, ids, self._device)
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids])
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
@@ -83,53 +77,52 @@ class TorchProgram:
 
     def advance(self, target: int) -> None:
         """Train for some updates, not past `target`, and let the trials that diverged leave."""
-        num_steps = self._chunk_steps(target)
-        batches, ahead = self._draw_batches(num_steps), self._plan.ahead(self._clock, num_steps)
-        losses = torch.empty(num_steps, len(self.trial_ids), device=self._device)
+        batches = self._batches.ahead(self._clock, self._chunk_steps(target))
+        ahead = self._plan.ahead(self._clock, len(batches))
+        losses = torch.empty(len(batches), len(self.trial_ids), device=self._device)
         with fork_rng(self._device):
-            for index in range(num_steps):
-                losses[index] = self._differentiate(batches[index])
+            for index, batch in enumerate(batches):
+                losses[index] = self._differentiate(batch)
                 self._update(ahead, index)
                 self._clock = self._clock.after(self._study.batch_size)
         self._drop_diverged(losses, is_evaluated=self.step == target)
 
-    def _differentiate(self, batch: Tensor) -> Tensor:
-        """Fill the gradients with those of the examples batch [K, B]; return the losses [K].
+    def _differentiate(self, batch: Batch) -> Tensor:
+        """Fill the gradients with those of a batch; return the losses [K].
 
         Where a microbatch does not fit into the device's memory, it is halved and all is computed again.
         """
+        before = self._forward.copied_buffers() if may_run_out(self._device) else {}
         while True:
             try:
-                return self._differentiate_microbatches(batch)
+                return self._differentiate_microbatches(batch.cut(self._microbatch_size))
             except torch.OutOfMemoryError:
                 self._microbatch_size = halved(self._microbatch_size, ghost_size_of(self._forward.network))
+                self._forward.restore_buffers(before)
 
-    def _differentiate_microbatches(self, batch: Tensor) -> Tensor:
+    def _differentiate_microbatches(self, microbatches: Sequence[Microbatch]) -> Tensor:
         """Add up the gradients of the microbatches.
 
         Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
         """
-        size, noise = self._microbatch_size, self._draw_noise()
-        parts = [slice(start, start + size) for start in range(0, batch.shape[1], size)]
-        weights = self._weights([batch[:, part] for part in parts])
-        self._parameters.start(len(parts))
+        noise = self._problem.draw_noise(self._forward.network, self._study, self.trial_ids.tolist(), self.step)
+        weight = self._problem.weight(microbatches)
+        self._parameters.start(len(microbatches))
         self._forward.begin_step()
         losses = []
-        for part in parts:
-            loss = self._loss_sums(batch[:, part], noise.of(part)) / weights
+        for microbatch in microbatches:
+            loss = self._loss_sums(microbatch, noise.of(microbatch.part)) / weight
             self._parameters.differentiate(loss)
             losses.append(loss.detach())
         self._forward.end_step()
         return losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
 
-    def _loss_sums(self, batch: Tensor, noise: Noise) -> Tensor:
-        """Return the sums [K] of the losses of the examples batch [K, B], with the graph to differentiate them."""
-        labels = self._problem.gather(self._problem.train.labels, batch)
-        inputs = self._problem.view(self._problem.gather(self._problem.train.inputs, batch), noise.cuts)
+    def _loss_sums(self, microbatch: Microbatch, noise: Noise) -> Tensor:
+        """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
         with self._autocast:
-            logits = self._forward.logits(inputs, noise.masks)
-        logits = logits.to(self._parameters.values.dtype)
-        return self._objective.loss_sums(logits, labels, self._plan.columns.get("label_smoothing"))
+            outputs = self._problem.outputs(self._forward, microbatch, noise)
+        outputs = outputs.to(self._parameters.values.dtype)
+        return self._problem.loss_sums(outputs, microbatch, self._plan.columns.get("label_smoothing"))
 
     @torch.no_grad()
     def _update(self, ahead: Ahead, index: int) -> None:
@@ -142,19 +135,12 @@ class TorchProgram:
             state = {name: matrix[row] for name, matrix in self._state.items()}
             update_row(values[row], gradients[row], state, ahead.now_of_row(index, row))
 
-    def _weights(self, microbatches: Sequence[Tensor]) -> Tensor | int:
-        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
-        if not self._objective.is_per_token:
-            return self._study.batch_size
-        labels = self._problem.train.labels
-        return torch.stack([count_tokens(self._problem.gather(labels, each)) for each in microbatches]).sum(0)
-
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return `split/metric` of the live trials."""
         metrics: dict[str, np.ndarray] = {}
         for split, examples in self._problem.evaluated.items():
             with self._autocast:
-                values = evaluate(self._problem, self._forward, examples)
+                values = self._problem.evaluate(self._forward, examples)
             metrics |= {f"{split}/{name}": value for name, value in values.items()}
         return metrics
 
@@ -190,32 +176,6 @@ class TorchProgram:
         work = 6 * self._multiplications * examples
         return max(1, min(target - self.step, int(CHUNK_FLOPS / work), CHUNK_INDICES // examples))
 
-    def _draw_batches(self, num_steps: int) -> Tensor:
-        """Return the example numbers of the next steps: [num_steps, K, B]."""
-        size, start = self._study.batch_size, self._clock.examples
-        orders = [order.take(start, num_steps * size).reshape(num_steps, size) for order in self._orders]
-        return torch.from_numpy(np.stack(orders, axis=1)).to(self._device)
-
-    def _draw_noise(self) -> Noise:
-        """Return what chance decides in this step, for the whole batch of each trial.
-
-        A module that is none of ours draws from PyTorch's generator, which is set by trial and step.
-        """
-        seed, size, network = self._study.seed, self._study.batch_size, self._forward.network
-        if not isinstance(network, Network):
-            torch.manual_seed(torch_seed(seed, Stream.NOISE, int(self.trial_ids[0]), self.step))
-        is_cut = self._problem.image_view is not None
-        dropping = network if isinstance(network, Network) and network.dropout > 0 else None
-        if not (dropping or is_cut):
-            return Noise()
-        noises = [generator(seed, Stream.NOISE, trial_id, self.step) for trial_id in self.trial_ids.tolist()]
-        masks = [dropping.draw_masks(noise, size) for noise in noises] if dropping else None
-        cuts = [self._problem.draw_cuts(noise, size) for noise in noises] if is_cut else None
-        return Noise(self._stacked(masks), self._stacked(cuts))
-
-    def _stacked(self, arrays: list[np.ndarray] | None) -> Tensor | None:
-        return None if arrays is None else torch.from_numpy(np.stack(arrays)).to(self._device)
-
     def _drop_diverged(self, losses: Tensor, is_evaluated: bool) -> None:
         """Let the trials leave whose loss [num_steps, K] went wrong: one look for many steps.
 
@@ -240,7 +200,7 @@ class TorchProgram:
             return
         rows = torch.from_numpy(np.flatnonzero(live)).to(self._device)
         self.trial_ids = self.trial_ids[live]
-        self._orders = [order for order, is_live in zip(self._orders, live, strict=True) if is_live]
+        self._batches.keep(live)
         self._plan.keep(live)
         self._forward = self._forward.keep(rows)
         self._state = {name: tensor[rows] for name, tensor in self._state.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
@@ -21,8 +20,8 @@ from batchlab.models.registry import build_model, is_packable
 if TYPE_CHECKING:
     import torch
 
-    from batchlab.engine.problem import Split
     from batchlab.engine.program import TorchProgram
+    from batchlab.engine.source import Split
 
 
 class TorchTrainer:
@@ -104,15 +103,13 @@ class TorchTrainer:
 
     @cached_property
     def _tensors(self) -> dict[str, Split]:
-        from batchlab.engine.problem import Split
+        from batchlab.engine.source import Split
 
         return {name: Split(*map(self._tensor, shared)) for name, shared in self._splits.items()}
 
     def _evaluated(self, split: str) -> Split:
-        import torch
-
         tensors = self._tensors[split]
-        return replace(tensors, rows=torch.from_numpy(self._measured_rows)) if split == "train" else tensors
+        return tensors.take(self._measured_rows) if split == "train" else tensors
 
     def _tensor(self, shared: SharedArray | MappedArray) -> torch.Tensor:
         """Return an array as a tensor; what is memory-mapped stays where it is."""

@@ -11,18 +11,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from batchlab.engine.forward import Forward
-from batchlab.engine.problem import Problem
+from batchlab.engine.noise import Noise
+from batchlab.engine.trainable import Trainable
 
 
 @torch.no_grad()
-def count_multiplications(problem: Problem, forward: Forward) -> int:
+def count_multiplications(problem: Trainable, forward: Forward) -> int:
     """Return about how many multiplications a forward pass takes for one example of one trial: of matrix products."""
     num_trials = len(forward.parameters.values)
-    batch = torch.zeros((num_trials, 1), dtype=torch.int64, device=problem.device)
-    inputs = problem.view(problem.gather(problem.train.inputs, batch))
+    example = problem.train.first(1, num_trials, problem.device)
     with forward.untouched(), _Count() as count:
         forward.train(False)
-        forward.logits(inputs)
+        problem.outputs(forward, example, Noise())
     return max(1, count.operations // (2 * num_trials))
 
 

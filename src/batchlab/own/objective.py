@@ -49,14 +49,29 @@ class _OwnScores:
         self._labels.append(labels)
 
     def metrics(self) -> dict[str, np.ndarray]:
-        outputs, labels = torch.cat(self._outputs, dim=1), torch.cat(self._labels)
+        outputs, labels = _joined(self._outputs, 1), _joined(self._labels, 0)
         return {
-            name: np.array([_number(name, measure(each, labels)) for each in outputs])
+            name: np.array([number_of(name, measure(each, labels)) for each in outputs])
             for name, measure in self._measures.items()
         }
 
 
-def _number(name: str, value: object) -> float:
+def _joined(chunks: list[Tensor], dimension: int) -> Tensor:
+    try:
+        return torch.cat(chunks, dimension)
+    except RuntimeError:
+        shapes = sorted({str(tuple(each.shape[dimension + 1 :])) for each in chunks})
+        raise TrainerError(
+            f"Outputs or labels of a split have different shapes, {' and '.join(shapes[:2])}: let `collate` make all "
+            "batches of one shape, or give a `training_step`, whose metrics are averaged over batches."
+        ) from None
+
+
+def number_of(name: str, value: object) -> float:
+    """Return a metric as a number."""
     if isinstance(value, Tensor) and value.numel() != 1:
         raise TrainerError(f"{name} is a tensor of shape {tuple(value.shape)}, not one number: take its mean.")
-    return float(value)  # type: ignore[arg-type]
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TrainerError(f"{name} is {type(value).__name__}, not one number.") from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.errors import InputError
+from batchlab.errors import InputError, shown
 from batchlab.optim.registry import register_class, with_defaults
 from batchlab.own.search_space import dimension_of
 from batchlab.spec.load import with_settings
@@ -18,19 +18,28 @@ from batchlab.spec.load import with_settings
 if TYPE_CHECKING:
     from torch import nn
 
+    from batchlab.engine.source import Split
+    from batchlab.own.loaded import Loaded
     from batchlab.own.objective import Measure
+    from batchlab.own.reader import Collate
+    from batchlab.own.stepped import TrainingStep
     from batchlab.own.trainer import OwnTrainer
 
 EPOCHS = 100
 """How often the training set is seen at the most, where nothing else ends a trial."""
 
 
+LOADERS = 1
+"""Processes that read a Dataset for each process that trains, where nothing is said."""
+
+
 class TorchSweep:
     """A network, its data, loss and metrics, and how it is searched; the keywords of `[sweep]` may all be given.
 
     `model()` returns a new network, an `nn.Module`. `train`, `val` and `test` are pairs of tensors, inputs and labels,
-    or Datasets. `loss(outputs, labels)` is the mean over a batch; so is each of `metrics`, over a whole split.
-    The workload is called NAME/CLASS/OPTIMIZER.
+    or Datasets, which `loaders` processes read and `collate` makes batches of. `loss(outputs, labels)` is the mean over
+    a batch; so is each of `metrics`, over a whole split. For models with several inputs `training_step(module, batch)`
+    returns the loss instead, and so do metrics. The workload is called NAME/CLASS/OPTIMIZER.
     """
 
     def __init__(
@@ -40,18 +49,21 @@ class TorchSweep:
         model: Callable[[], nn.Module],
         train: Any,
         val: Any,
-        loss: Measure,
         search_space: Mapping[str, Any],
+        loss: Measure | None = None,
+        training_step: TrainingStep | None = None,
         test: Any = None,
-        metrics: Mapping[str, Measure] | None = None,
+        metrics: Mapping[str, Measure | TrainingStep] | None = None,
+        collate: Collate | None = None,
+        loaders: int = LOADERS,
         optimizer: str | type | Mapping[str, Any] = "sgd",
         schedule: str | Mapping[str, Any] = "constant",
         seed: int = 0,
         engine: Mapping[str, Any] | None = None,
         **search: Any,
     ) -> None:
-        self._model, self._loss, self._metrics = model, loss, dict(metrics or {})
-        self._examples = {"train": train, "val": val, "test": test}
+        self._model, self._loss, self._training_step, self._metrics = model, loss, training_step, dict(metrics or {})
+        self._given, self._collate, self._loaders = {"train": train, "val": val, "test": test}, collate, loaders
         self._name, self._optimizer, self._schedule, self._seed = name, _by_name(optimizer), schedule, seed
         self._search_space, self._engine, self._search = search_space, dict(engine or {}), search
         self.settings: Sequence[str] = ()
@@ -61,18 +73,40 @@ class TorchSweep:
         self.file = None if place is None else Path(place)
         """Where it is made; None at a prompt or in a notebook, which no other process can import."""
 
-        for keyword in ("model", "loss"):
-            if not callable(getattr(self, f"_{keyword}")):
+        self._check()
+
+    def _check(self) -> None:
+        if (self._loss is None) == (self._training_step is None):
+            raise InputError(
+                "TorchSweep: give either `loss`, of outputs and labels, or `training_step`, of a module and a batch."
+            )
+        for keyword in ("model", "loss", "training_step", "collate"):
+            given = getattr(self, f"_{keyword}")
+            if not callable(given) and (given is not None or keyword == "model"):
                 raise InputError(f"TorchSweep: `{keyword}` is no function: give one, such as {_EXAMPLES[keyword]}.")
+        if not isinstance(self._loaders, int) or isinstance(self._loaders, bool) or self._loaders < 0:
+            raise InputError(f"TorchSweep: loaders = {shown(self._loaders)}: give a number of processes, 0 or more.")
+
+    @cached_property
+    def _examples(self) -> dict[str, Split | Loaded]:
+        """The splits as they are trained on."""
+        from batchlab.own.data import source_of, tensors_of
+
+        given = {name: each for name, each in self._given.items() if each is not None}
+        if self._collate is not None and all(tensors_of(each) is not None for each in given.values()):
+            raise InputError("TorchSweep: `collate` makes batches of a Dataset's items, and there are only tensors.")
+        is_stepped = self._training_step is not None
+        return {
+            name: source_of(name, each, is_stepped=is_stepped, collate=self._collate, loaders=self._loaders)
+            for name, each in given.items()
+        }
 
     @cached_property
     def spec(self) -> Sweep:
         """What is searched, as data: what a lab stores."""
-        from batchlab.own.data import split_of
-
         search = dict(self._search)
         if not {"max_steps", "max_examples"} & search.keys():
-            search["max_examples"] = EPOCHS * len(split_of("train", self._examples["train"]).labels)
+            search["max_examples"] = EPOCHS * len(self._examples["train"])
         data = {
             "name": self._name,
             "seed": self._seed,
@@ -108,6 +142,7 @@ class TorchSweep:
             self._model,
             self._examples,
             self._loss,
+            self._training_step,
             self._metrics,
             engine.device,
             engine.precision,
@@ -128,4 +163,9 @@ def _by_name(optimizer: Any) -> Any:
     return register_class(optimizer)
 
 
-_EXAMPLES = {"model": "`lambda: Net()`", "loss": "torch.nn.functional.cross_entropy"}
+_EXAMPLES = {
+    "model": "`lambda: Net()`",
+    "loss": "torch.nn.functional.cross_entropy",
+    "training_step": "`lambda module, batch: module(**batch).loss`",
+    "collate": "torch.utils.data.default_collate",
+}

@@ -17,12 +17,15 @@ from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.forward import make_forward
+from batchlab.engine.microbatch import MicrobatchSize
 from batchlab.engine.parameters import trained_parameters
-from batchlab.engine.problem import Problem, Split
+from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
-from batchlab.errors import TrainerError
-from batchlab.own.data import split_of
+from batchlab.engine.source import Source, Split
+from batchlab.errors import SpecError, TrainerError
+from batchlab.own.loaded import Loaded
 from batchlab.own.objective import Measure, OwnObjective
+from batchlab.own.stepped import EVALUATED_EXAMPLES, Stepped, TrainingStep
 
 PACKED_EXAMPLES = 4
 """Examples on which a pack and single trials are compared."""
@@ -32,7 +35,7 @@ TOLERANCE = 1e-4
 
 
 class OwnTrainer:
-    """Trains networks that a function makes, on tensors in memory."""
+    """Trains networks that a function makes, by an objective or by a training step of the user's own."""
 
     stays_here = True
     """It is not sent to other processes: functions that are written at a prompt cannot be."""
@@ -40,36 +43,45 @@ class OwnTrainer:
     def __init__(
         self,
         make_network: Callable[[], nn.Module],
-        examples: Mapping[str, Any],
-        loss: Measure,
-        metrics: Mapping[str, Measure],
+        examples: Mapping[str, Split | Loaded],
+        loss: Measure | None,
+        training_step: TrainingStep | None,
+        metrics: Mapping[str, Any],
         device: str,
         precision: str,
         microbatch_size: int | None,
     ) -> None:
-        self._make_network, self._objective = make_network, OwnObjective(loss, metrics)
-        self._names = ("loss", *metrics)
+        self._make_network, self._loss, self._training_step, self._metrics = make_network, loss, training_step, metrics
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
-        self._examples = {name: split_of(name, each) for name, each in examples.items() if each is not None}
+        self._examples, self._measured = dict(examples), dict[str, Source]()
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the study names something unknown or asks for the impossible."""
-        check_training(study, self.metrics(study), len(self._examples["train"].labels))
+        check_training(study, self.metrics(study), len(self._examples["train"]))
+        size = study.engine.get("pack_size", "auto")
+        if size not in ("auto", 1) and self._trains_one_by_one:
+            reason = "with a `training_step`" if self._training_step is not None else "on a Dataset that is read"
+            raise SpecError(f'engine.pack_size = {size}: trials {reason} train one by one; use 1 or "auto".')
 
     def pack_size(self, study: Study) -> int | UpTo:
         """Return 1 where trials cannot be vectorised, or not with the same result; else what may be measured."""
-        return measured_pack_size(study) if self._is_vectorised else 1
+        return 1 if self._trains_one_by_one or not self._is_vectorised else measured_pack_size(study)
+
+    @property
+    def _trains_one_by_one(self) -> bool:
+        return self._training_step is not None or isinstance(self._examples["train"], Loaded)
 
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return `split/metric` for every evaluated split that there is."""
-        return tuple(f"{split}/{name}" for split in study.evaluation.splits for name in self._names)
+        return tuple(f"{split}/{name}" for split in study.evaluation.splits for name in ("loss", *self._metrics))
 
     def program(
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
         problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
-        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size or "auto")
+        whole: MicrobatchSize = "auto" if self._training_step is None else study.batch_size
+        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size or whole)
         if state is not None:
             program.restore(state)
         return program
@@ -80,11 +92,19 @@ class OwnTrainer:
         return str(self._problem.device)
 
     @cached_property
-    def _problem(self) -> Problem:
-        device = find_device(self._device_name)
-        train = self._examples["train"]
-        on_device = Split(train.inputs.to(device), train.labels.to(device))
-        return Problem(self._network, self._objective, 0, on_device, {}, device)
+    def _problem(self) -> Problem | Stepped:
+        device, train = find_device(self._device_name), self._examples["train"]
+        if self._training_step is not None:
+            size = self._microbatch_size or EVALUATED_EXAMPLES
+            return Stepped(self._network, self._training_step, self._metrics, train, {}, device, size)
+        if isinstance(train, Split):
+            train = Split(train.inputs.to(device), train.labels.to(device))
+        return Problem(self._network, self._objective, 0, train, {}, device)
+
+    @cached_property
+    def _objective(self) -> OwnObjective:
+        assert self._loss is not None
+        return OwnObjective(self._loss, self._metrics)
 
     def _network(self) -> nn.Module:
         network = self._make_network()
@@ -94,21 +114,23 @@ class OwnTrainer:
             raise TrainerError(f"model() returned {type(network).__name__}, which has no parameters to train.")
         return network
 
-    def _evaluated(self, split: str) -> Split:
+    def _evaluated(self, split: str) -> Source:
         """Return the examples that a split is measured on; of training as many as validation has."""
         if split not in self._examples:
             raise TrainerError(f"sweep.evaluate.splits: there are no {split} examples: give `{split}`.")
-        examples, size = self._examples[split], len(self._examples["val"].labels)
-        if split != "train" or size >= len(examples.labels):
+        examples, size = self._examples[split], len(self._examples["val"])
+        if split != "train" or size >= len(examples):
             return examples
-        return replace(examples, rows=torch.from_numpy(train_subset(len(examples.labels), size)))
+        if split not in self._measured:  # and kept: what is read is held there
+            self._measured[split] = examples.take(train_subset(len(examples), size))
+        return self._measured[split]
 
     @cached_property
     def _is_vectorised(self) -> bool:
         """Whether `torch.func` vectorises the network, and two trials so train as each does alone."""
-        problem, size = self._problem, min(PACKED_EXAMPLES, len(self._examples["train"].labels))
-        inputs = problem.train.inputs[:size].expand(2, *problem.train.inputs[:size].shape)
-        labels = problem.train.labels[:size].expand(2, *problem.train.labels[:size].shape)
+        problem, size = self._problem, min(PACKED_EXAMPLES, len(self._examples["train"]))
+        sample = problem.train.first(size, 2, problem.device)
+        inputs, labels = sample.inputs, sample.labels
         try:
             together = self._step([0, 1], inputs, labels)
             alone = [self._step([trial], inputs[:1], labels[:1]) for trial in (0, 1)]

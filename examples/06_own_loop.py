@@ -1,4 +1,4 @@
-"""A training loop of your own, studied: ridge regression by mini-batches. Run it with `batchlab run 04_own_loop.py`."""
+"""A training loop of your own, studied: ridge regression by mini-batches. Run it with `batchlab run 06_own_loop.py`."""
 
 import numpy as np
 from sklearn.datasets import load_diabetes

@@ -1,0 +1,64 @@
+"""Trainable: what a program trains, whatever a batch of it looks like."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from batchlab.core.seeds import Stream, generator
+from batchlab.core.study import Study
+from batchlab.engine.forward import Forward
+from batchlab.engine.noise import Noise
+from batchlab.engine.source import Microbatch, Source
+from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.models.base import Network
+
+
+class Trainable(ABC):
+    """A network, its examples, and how a loss comes of them.
+
+    `engine.problem` has inputs and labels, `own.stepped` whatever a function of the user's own makes of a batch.
+    """
+
+    make_network: Callable[[], nn.Module]
+    train: Source
+    evaluated: Mapping[str, Source]
+    device: torch.device
+
+    def network(self, seed: int, trial_id: int) -> nn.Module:
+        """Return a trial's network at its start: one of ours by NumPy, any other as PyTorch's generator has it."""
+        with fork_rng(self.device):
+            torch.manual_seed(torch_seed(seed, Stream.INIT, trial_id))
+            network = self.make_network()
+        if isinstance(network, Network):
+            network.start(generator(seed, Stream.INIT, trial_id))
+        return network.to(self.device)
+
+    @abstractmethod
+    def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
+        """Return what the networks say of some examples: [K, ...]."""
+
+    @abstractmethod
+    def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
+        """Return [K]: the sums of the losses; `smoothing` [K, 1] is of labels that are one class each."""
+
+    @abstractmethod
+    def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
+        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
+
+    @abstractmethod
+    def evaluate(self, forward: Forward, split: Source) -> dict[str, np.ndarray]:
+        """Return the metrics on a split: name -> [K] float64."""
+
+    @abstractmethod
+    def draw_noise(self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int) -> Noise:
+        """Return what chance decides in a step, for the whole batch of each trial; what a module draws is seeded."""
+
+
+def seed_modules(study: Study, trial_id: int, step: int) -> None:
+    """Set PyTorch's generator, from which modules that are none of ours draw, by trial and step."""
+    torch.manual_seed(torch_seed(study.seed, Stream.NOISE, trial_id, step))

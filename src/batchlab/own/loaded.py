@@ -1,0 +1,170 @@
+"""A source of examples that are read when they are asked for, batch by batch: any Dataset of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from batchlab.core.clock import Clock
+from batchlab.core.study import Study
+from batchlab.data.order import ExampleOrder
+from batchlab.engine.source import Batch, Batches, Microbatch, cut_places
+from batchlab.own.content import copied, moved, num_bytes
+from batchlab.own.loading import read
+from batchlab.own.reader import EVALUATED, TRAINED, Reader, Request, seeds_at
+
+HELD_BYTES = 1 << 28
+"""An evaluated split up to this size is read once and kept in memory."""
+
+EXAMPLES_AHEAD = 256
+"""Examples after which a program looks for a stop signal: reading them may take longer than training on them."""
+
+
+class Loaded:
+    """Examples that a reader reads; only those in `rows` where they are given."""
+
+    def __init__(self, reader: Reader, num_examples: int, loaders: int, rows: np.ndarray | None = None) -> None:
+        self._reader, self._num_examples, self._loaders, self._rows = reader, num_examples, loaders, rows
+        self._held: dict[int, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return self._num_examples if self._rows is None else len(self._rows)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one input."""
+        return tuple(self._content_of_first(1)[0].shape[1:])
+
+    def take(self, rows: np.ndarray) -> Loaded:
+        """Return some of the examples."""
+        return Loaded(self._reader, self._num_examples, self._loaders, rows)
+
+    def batches(self, study: Study, trial_ids: Sequence[int], device: torch.device) -> Batches:
+        """Return the batches of one trial."""
+        assert self._rows is None
+        (trial_id,) = trial_ids
+        order = ExampleOrder(self._num_examples, study.seed, trial_id)
+        return _LoadedBatches(_Pipeline(self._reader, self._loaders, order, study.batch_size), study.batch_size, device)
+
+    def first(self, size: int, num_trials: int, device: torch.device) -> Microbatch:
+        """Return the first examples, for one trial."""
+        assert num_trials == 1
+        return LoadedMicrobatch(self._content_of_first(size), slice(0, size), device)
+
+    def chunks(self, size: int) -> Iterator[Any]:
+        """Yield batches of `size` examples, in their own order; a small split is kept for the next time."""
+        if size in self._held:
+            yield from self._held[size]
+            return
+        rows = np.arange(self._num_examples) if self._rows is None else self._rows
+        held, room = list[Any](), float(HELD_BYTES)
+        for content in read(self._reader, _evaluated(rows, size), self._loaders):
+            room -= num_bytes(content)
+            if room >= 0:
+                held.append(copied(content))
+            else:
+                held.clear()
+            yield content
+        if room >= 0:
+            self._held = {size: held}
+
+    def _content_of_first(self, size: int) -> Any:
+        return next(read(self._reader, _evaluated(np.arange(size), size), loaders=0))
+
+
+@dataclass(frozen=True)
+class LoadedMicrobatch:
+    """Some examples of one trial, as they were read."""
+
+    read: Any
+    part: slice
+    device: torch.device
+
+    @property
+    def content(self) -> Any:
+        """Return what was read, on the device."""
+        return moved(self.read, self.device)
+
+    @property
+    def inputs(self) -> Tensor:
+        """Return [1, B, ...], where inputs and labels were read."""
+        inputs: Tensor = self.read[0]
+        return inputs.to(self.device).unsqueeze(0)
+
+    @property
+    def labels(self) -> Tensor:
+        """Return [1, B, ...], where inputs and labels were read."""
+        labels: Tensor = self.read[1]
+        return labels.to(self.device).unsqueeze(0)
+
+
+class _LoadedBatches:
+    def __init__(self, pipeline: _Pipeline, batch_size: int, device: torch.device) -> None:
+        self._pipeline, self._batch_size, self._device = pipeline, batch_size, device
+
+    def ahead(self, clock: Clock, num_steps: int) -> Sequence[Batch]:
+        most = max(1, EXAMPLES_AHEAD // self._batch_size)
+        return [_LoadedBatch(self._pipeline, clock.step + index, self._device) for index in range(min(num_steps, most))]
+
+    def keep(self, live: np.ndarray) -> None:
+        if not live.any():
+            self._pipeline.end()
+
+
+@dataclass(frozen=True)
+class _LoadedBatch:
+    pipeline: _Pipeline
+    step: int
+    device: torch.device
+
+    def cut(self, size: int) -> Sequence[Microbatch]:
+        parts = cut_places(self.pipeline.batch_size, size)
+        contents = self.pipeline.read(self.step, size)
+        return [LoadedMicrobatch(content, part, self.device) for content, part in zip(contents, parts, strict=True)]
+
+
+class _Pipeline:
+    """The microbatches of one trial, step after step, read ahead; whoever asks for another step has it begin there."""
+
+    def __init__(self, reader: Reader, loaders: int, order: ExampleOrder, batch_size: int) -> None:
+        self._reader, self._loaders, self._order, self.batch_size = reader, loaders, order, batch_size
+        self._next: tuple[int, int] | None = None
+        self._contents: Iterator[Any] = iter(())
+
+    def read(self, step: int, size: int) -> list[Any]:
+        """Return the contents of a step's microbatches, `size` examples each."""
+        if self._next != (step, size):
+            self.end()
+            self._contents = read(self._reader, _trained(self._order, self.batch_size, step, size), self._loaders)
+        self._next = None
+        contents = [next(self._contents) for _ in cut_places(self.batch_size, size)]
+        self._next = (step + 1, size)
+        return contents
+
+    def end(self) -> None:
+        """End the loading processes."""
+        self._contents, self._next = iter(()), None
+
+
+def _trained(order: ExampleOrder, batch_size: int, first_step: int, size: int) -> Iterator[Request]:
+    """Yield what the microbatches of all steps from one on ask for."""
+    for step in count(first_step):
+        start = step * batch_size
+        numbers = order.take(start, batch_size).tolist()
+        seeds = seeds_at(start, batch_size, order.seed, order.trial_id, TRAINED).tolist()
+        for part in cut_places(batch_size, size):
+            yield Request(numbers[part], seeds[part])
+
+
+def _evaluated(rows: np.ndarray, size: int) -> Iterator[Request]:
+    """Yield what asks for some examples, `size` at once, as they are always measured."""
+    seeds = seeds_at(0, int(rows.max()) + 1, 0, 0, EVALUATED)[rows]
+    for part in cut_places(len(rows), size):
+        yield Request(rows[part].tolist(), seeds[part].tolist())
