@@ -23,7 +23,7 @@ def test_the_one_sweep_of_a_file_is_found(own_file):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = 1", "must make one batchlab.TorchSweep and give it a name at its top level; it has none"),
+        ("x = 1", "must make one batchlab.TorchSweep, or LoopSweep, and give it a name at its top level; it has none"),
         ("other = batchlab.TorchSweep(**vars())", "cannot be executed: "),
         ("1 / 0", "cannot be executed: ZeroDivisionError: division by zero (line 1 of"),
         ("def f(:", "cannot be executed: SyntaxError"),

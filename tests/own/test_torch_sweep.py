@@ -191,3 +191,18 @@ def test_an_optimizer_may_be_a_class_of_ones_own(make_own):
 def test_a_class_that_is_no_optimizer_is_told(make_own):
     with pytest.raises(InputError, match=r"Net is no torch.optim.Optimizer: extend that, or give a name"):
         make_own(optimizer=type("Net", (), {}))
+
+
+@pytest.mark.parametrize("num_trials", [1, 3])
+def test_the_weights_of_a_trial_are_a_state_of_its_network(make_own, num_trials):
+    def normalised():
+        return nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+
+    own = make_own(model=normalised)
+    program = trained(program_of(own, num_trials, batch_size=16))
+    network, val = normalised(), own.trainer._examples["val"]
+
+    network.load_state_dict({name: torch.from_numpy(each) for name, each in program.weights(num_trials - 1).items()})
+
+    loss = nn.functional.cross_entropy(network.eval()(val.inputs), val.labels).item()
+    assert loss == pytest.approx(program.evaluate()["val/loss"][-1], rel=1e-5)

@@ -144,6 +144,13 @@ class TorchProgram:
             metrics |= {f"{split}/{name}": value for name, value in values.items()}
         return metrics
 
+    def weights(self, trial_id: int) -> dict[str, np.ndarray]:
+        """Return the parameters of a trial in training and what it keeps beside them, by their names in its network."""
+        (row,) = np.flatnonzero(self.trial_ids == trial_id)
+        parameters = self._parameters.layout.segments(self._parameters.values[row : row + 1])
+        tensors = {**parameters, **{name: each[row : row + 1] for name, each in self._forward.buffers.items()}}
+        return {name: tensor[0].cpu().numpy().copy() for name, tensor in tensors.items()}
+
     def state(self) -> dict[str, np.ndarray]:
         """Return parameters, buffers, optimizer state and counters; the orders follow from the seeds and the clock."""
         tensors = {
