@@ -10,6 +10,7 @@ from torch.utils.data import TensorDataset
 from batchlab.core.clock import Clock
 from batchlab.engine.base import Point, UpTo
 from batchlab.errors import InputError, SpecError, TrainerError
+from batchlab.optim import registry
 from batchlab.run.runner import run_sweep
 
 POINT = {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
@@ -175,7 +176,8 @@ class Halving(torch.optim.Optimizer):
                 parameter.sub_(parameter.grad, alpha=group["lr"] / 2)
 
 
-def test_an_optimizer_may_be_a_class_of_ones_own(make_own):
+def test_an_optimizer_may_be_a_class_of_ones_own(make_own, monkeypatch):
+    monkeypatch.setattr(registry, "OPTIMIZERS", dict(registry.OPTIMIZERS))
     own = make_own(optimizer=Halving, search_space={"learning_rate": [0.2]})
     sgd = make_own(optimizer="sgd", search_space={"learning_rate": [0.1]})
 

@@ -10,7 +10,6 @@ import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_text, warn
 from batchlab.core.limits import MOST_WORKERS
-from batchlab.core.workload import OwnLoop
 from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -77,6 +76,7 @@ def run(
 def _load(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
     """Return the sweep that is meant, and who brings it where that is a file of Python."""
     if not spec.endswith(".py"):
+        from batchlab.core.workload import OwnLoop
         from batchlab.spec.load import load_sweep
 
         sweep = load_sweep(spec, settings)
