@@ -153,10 +153,12 @@ time.sleep(600)
 
 def test_a_program_hears_sigterm_also_from_a_worker_that_does_not(follow, tmp_path):
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     try:
         _, trainer = follow('import time; print(\'{"step": 1, "val/loss": 1}\'); time.sleep(600)', most=1)
     finally:
         signal.signal(signal.SIGTERM, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     assert trainer.remark is None
 

@@ -70,5 +70,6 @@ def _as_any_program(libc: ctypes.CDLL | None) -> None:
     """In the new process: hear the signals that a worker does not, and end when the worker has."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if libc is not None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
