@@ -97,6 +97,7 @@ def test_a_network_of_ones_own_is_studied_by_its_file(example, workload, tmp_pat
     assert printed.startswith(f"{workload}: steps to val/error < ")
 
 
+@pytest.mark.slow
 def test_own_loop_answers_for_every_batch_size(tmp_path):
     printed = run_python(str(ROOT / "examples" / "06_own_loop.py"), folder=tmp_path)
 

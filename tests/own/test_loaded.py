@@ -385,6 +385,7 @@ sweep = batchlab.TorchSweep(
 """
 
 
+@pytest.mark.slow
 def test_workers_have_loading_processes_of_their_own(tmp_path, monkeypatch):
     """Workers are daemonic, and may have children all the same; none is left."""
     monkeypatch.chdir(tmp_path)
