@@ -15,6 +15,7 @@ from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split
 from batchlab.engine.torch_random import torch_seed
+from tests.states import equal, trained
 
 POINT = Point(3, {"learning_rate": 0.1, "momentum": 0.9})
 LAST = 12
@@ -46,16 +47,6 @@ def make_program(dataset, make_digits_study):
         return TorchProgram(problem, study, [point], microbatch_size=microbatch_size)
 
     return make
-
-
-def trained(program, target=LAST):
-    while program.step < target:
-        program.advance(target)
-    return program.state()
-
-
-def equal(first, second):
-    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def test_it_starts_as_its_class_says(make_program):
@@ -100,14 +91,14 @@ def test_it_learns_and_two_runs_are_equal(make_program):
 
 @pytest.mark.parametrize("stop", range(LAST))
 def test_it_goes_on_from_any_step_with_equal_bits(make_program, stop):
-    whole = trained(make_program())
+    whole = trained(make_program(), LAST)
     stopped = trained(make_program(), stop)
     torch.manual_seed(stop)
 
     resumed = make_program()
     resumed.restore(stopped)
 
-    assert equal(trained(resumed), whole)
+    assert equal(trained(resumed, LAST), whole)
 
 
 def test_its_dropout_differs_from_step_to_step(make_program):
@@ -171,7 +162,7 @@ def test_looking_on_the_way_changes_nothing_of_what_follows(make_program):
         trained(looked, step)
         looked.evaluate()
 
-    assert equal(looked.state(), trained(straight))
+    assert equal(looked.state(), trained(straight, LAST))
 
 
 def test_evaluation_changes_nothing_and_is_repeated_to_the_bit(make_program):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -14,6 +13,7 @@ from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import Point
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.run.runner import run_sweep
+from tests.states import equal, trained
 
 POINT = Point(3, {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0})
 LAST = 20
@@ -84,16 +84,6 @@ def program_of(own, batch_size=16, state=None, point=POINT):
     return own.trainer.program(own.spec.study(batch_size), [point], state)
 
 
-def trained(program, target=LAST):
-    while program.step < target:
-        program.advance(target)
-    return program.state()
-
-
-def equal(first, second):
-    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
-
-
 @pytest.mark.parametrize("microbatch_size", [None, 5])
 def test_it_trains_as_a_plain_loop_does(make_stepped, microbatch_size):
     """Microbatches are weighted by their examples: 16 are 5, 5, 5 and 1."""
@@ -110,20 +100,20 @@ def test_it_trains_as_a_plain_loop_does(make_stepped, microbatch_size):
         optimizer.step()
 
     expected = torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
-    torch.testing.assert_close(torch.from_numpy(trained(program)["parameters"][0]), expected)
+    torch.testing.assert_close(torch.from_numpy(trained(program, LAST)["parameters"][0]), expected)
 
 
 @pytest.mark.parametrize("loaders", [0, 1])
 def test_two_runs_are_equal_and_one_that_is_stopped_ten_times_too(make_stepped, loaders):
     own = make_stepped(loaders=loaders)
-    whole, state = trained(program_of(own)), None
+    whole, state = trained(program_of(own), LAST), None
 
     for stop in range(2, LAST + 1, 2):
         torch.manual_seed(stop)
         state = trained(program_of(make_stepped(loaders=loaders), state=state), stop)
 
     assert equal(state, whole)
-    assert equal(trained(program_of(own)), whole)
+    assert equal(trained(program_of(own), LAST), whole)
 
 
 def test_it_learns(make_stepped):
@@ -175,7 +165,7 @@ def test_any_number_of_tensors_may_be_given(make_stepped, kind):
     read = make_stepped(train=Dicts(60, 0, 0.0), val=Dicts(60, 0, 0.0))
     first, second = program_of(held), program_of(read)
 
-    assert equal(trained(first), trained(second))
+    assert equal(trained(first, LAST), trained(second, LAST))
     assert first.evaluate()["val/loss"] == second.evaluate()["val/loss"]
 
 

@@ -14,7 +14,7 @@ from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
-    from batchlab.own.python_file import OwnSweep
+    from batchlab.own.sweep import OwnSweep
 
 
 def run(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from batchlab.core.limits import MOST_GROWTH, MOST_STEPS
@@ -57,6 +58,17 @@ class Evaluation(Value):
         while step < bound:
             step = self.next_step(step)
         return step
+
+    def includes(self, steps: np.ndarray) -> np.ndarray:
+        """Return for each of some steps whether it is evaluated.
+
+        >>> Evaluation(every=10, growth=1.5).includes(np.array([0, 50, 60])).tolist()
+        [True, False, True]
+        """
+        if self.every is not None and self.growth is None:
+            return np.asarray(steps % self.every == 0)
+        grid = np.fromiter(self.steps(int(steps.max(initial=0)) + 1), dtype=np.int64)[:-1]
+        return np.isin(steps, grid)
 
     def count(self, last_step: int) -> float:
         """Return about how many steps are evaluated up to `last_step`, without going through them.

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
+from batchlab.errors import TrainerError
 from batchlab.loops.report import Report
 
 RESERVED = ("batch_size", "seed", "max_steps", "checkpoint")
 """What a loop is told beside its metaparameters, which so cannot have these names."""
 
 
-class LoopTrainer(Protocol):
+class LoopTrainer(ABC):
     """Trains one trial at a time, by code that batchlab does not look into."""
 
     resumes: bool
     """Whether a loop that was stopped goes on from its checkpoint folder; else it begins anew."""
 
-    remark: str | None
+    remark: str | None = None
     """What the user should know of how the last trial ended."""
 
+    @abstractmethod
+    def check(self, study: Study) -> None:
+        """Raise SpecError where the loop takes something else than the study has."""
+
+    @abstractmethod
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what the loop reports, and None now and then while it is silent; when closed, the loop is ended.
 
         `place` is a folder for this trial alone. `start` is the `offset` of the last report that is known.
         """
-        ...
+
+    def metrics(self, study: Study) -> tuple[str, ...]:
+        """Return what is known to be measured."""
+        return (study.goal.metric,)
+
+    def pack_size(self, study: Study) -> int:
+        """Return 1."""
+        return 1
+
+    def program(self, study: Study, points: object, state: object = None) -> Any:
+        """Refuse: a loop is followed, not driven."""
+        raise TrainerError(f"{study.workload.name} is trained by a loop of its own, which no other can drive.")
+
+    @property
+    def device_name(self) -> str:
+        """What it trains on, as far as is known here."""
+        return "its own"
 
 
 def checkpoint_folder(place: Path) -> Path:

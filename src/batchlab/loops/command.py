@@ -12,13 +12,12 @@ import shutil
 import signal
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from batchlab.core.study import Study
 from batchlab.core.workload import OwnLoop
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, TrialError, shown, unknown_name
-from batchlab.loops.base import RESERVED, name_of, told
+from batchlab.loops.base import RESERVED, LoopTrainer, name_of, told
 from batchlab.loops.child import Child
 from batchlab.loops.report import Patterns, Report, make_report, read_by_pattern, read_json_line
 from batchlab.loops.resources import trial_variables
@@ -31,29 +30,16 @@ SECONDS = 0.1
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class CommandTrainer:
+class CommandTrainer(LoopTrainer):
     """Trains by running a program once for each trial, and reads what it reports."""
 
     def __init__(self, workload: OwnLoop) -> None:
         self._workload = workload
         self.resumes = "checkpoint" in _placeholders([workload.command or ""])
-        self.remark: str | None = None
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the command cannot be run, or has other placeholders than the study has values."""
         check_command(self._workload, study)
-
-    def metrics(self, study: Study) -> tuple[str, ...]:
-        """Return what is known to be measured."""
-        return (study.goal.metric,)
-
-    def pack_size(self, study: Study) -> int:
-        """Return 1: a program trains one trial."""
-        return 1
-
-    def program(self, study: Study, points: object, state: object = None) -> Any:
-        """Refuse: a loop is followed, not driven."""
-        raise TrainerError("A command is a loop of its own, which no other can drive.")
 
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what the program reports; when closed, it is told to end, and then made to."""

@@ -10,14 +10,14 @@ from typing import Any
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, shown
-from batchlab.loops.base import RESERVED, name_of, told
+from batchlab.loops.base import RESERVED, LoopTrainer, name_of, told
 from batchlab.loops.report import Report, make_report
 from batchlab.loops.resources import use_here
 
 Loop = Callable[..., Iterator[tuple[int, dict[str, float]]]]
 
 
-class GeneratorTrainer:
+class GeneratorTrainer(LoopTrainer):
     """Trains by a function that yields; it is given those of `RESERVED` that it has parameters for."""
 
     stays_here = True
@@ -30,7 +30,6 @@ class GeneratorTrainer:
         self._names = [each.name for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
         self._needed = [each.name for each in parameters if each.default is each.empty and each.name in self._names]
         self.resumes = "checkpoint" in self._names
-        self.remark: str | None = None
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the function takes something else than the study has."""
@@ -41,18 +40,6 @@ class GeneratorTrainer:
         for name in self._needed:
             if name not in given and name not in RESERVED:
                 raise SpecError(f"{self._title} needs `{name}`, which is not in the search space: add it there.")
-
-    def metrics(self, study: Study) -> tuple[str, ...]:
-        """Return what is known to be measured."""
-        return (study.goal.metric,)
-
-    def pack_size(self, study: Study) -> int:
-        """Return 1: a loop trains one trial."""
-        return 1
-
-    def program(self, study: Study, points: object, state: object = None) -> Any:
-        """Refuse: a loop is followed, not driven."""
-        raise TrainerError(f"{self._title} is a loop of its own, which no other can drive.")
 
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what the function yields; it is closed where the race is over."""

@@ -13,22 +13,15 @@ from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
 from batchlab.errors import InputError, TrainerError, shown
-from batchlab.loops.generator import GeneratorTrainer
 from batchlab.loops.report import Report
-from batchlab.own.loop_sweep import LoopSweep
-from batchlab.own.torch_sweep import TorchSweep
-
-if TYPE_CHECKING:
-    from batchlab.own.trainer import OwnTrainer
-
-OwnSweep = TorchSweep | LoopSweep
+from batchlab.own.sweep import OwnSweep
 
 MODULE = "batchlab_own_study"
 """The name that the file is imported by, so that what stands below `if __name__ == "__main__":` is not run."""
@@ -89,7 +82,8 @@ class FileTrainer:
         self._own = sweep.trainer
 
     @cached_property
-    def _own(self) -> OwnTrainer | GeneratorTrainer:
+    def _own(self) -> Any:
+        """An `OwnTrainer`, or where the file has a loop, a `LoopTrainer`."""
         if file_digest(self._path) != self._digest:
             raise TrainerError(f"{self._path} was changed while it was run.")
         sweep = load_own_sweep(self._path)
@@ -102,11 +96,13 @@ class FileTrainer:
 
     def pack_size(self, study: Study) -> int | UpTo:
         """Return what the trainer says."""
-        return self._own.pack_size(study)
+        size: int | UpTo = self._own.pack_size(study)
+        return size
 
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return what the trainer says."""
-        return self._own.metrics(study)
+        metrics: tuple[str, ...] = self._own.metrics(study)
+        return metrics
 
     def program(self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None) -> Program:
         """Return the trainer's program."""
@@ -116,18 +112,16 @@ class FileTrainer:
     @property
     def resumes(self) -> bool:
         """Return what the trainer of a loop says."""
-        assert isinstance(self._own, GeneratorTrainer)
-        return self._own.resumes
+        return bool(self._own.resumes)
 
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what a loop reports."""
-        assert isinstance(self._own, GeneratorTrainer)
-        return self._own.reports(study, point, place, worker, start)
+        yield from self._own.reports(study, point, place, worker, start)
 
     @property
     def device_name(self) -> str:
         """The device that programs run on."""
-        return getattr(self._own, "device_name", "cpu")
+        return str(self._own.device_name)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_own"}

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batchlab.core.sweep import Sweep
-from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, shown
-from batchlab.optim.registry import register_class, with_defaults
-from batchlab.own.search_space import dimension_of
-from batchlab.spec.load import with_settings
+from batchlab.optim.registry import register_class
+from batchlab.own.sweep import OwnSweep
 
 if TYPE_CHECKING:
     from torch import nn
@@ -28,12 +24,11 @@ if TYPE_CHECKING:
 EPOCHS = 100
 """How often the training set is seen at the most, where nothing else ends a trial."""
 
-
 LOADERS = 1
 """Processes that read a Dataset for each process that trains, where nothing is said."""
 
 
-class TorchSweep:
+class TorchSweep(OwnSweep):
     """A network, its data, loss and metrics, and how it is searched; the keywords of `[sweep]` may all be given.
 
     `model()` returns a new network, an `nn.Module`. `train`, `val` and `test` are pairs of tensors, inputs and labels,
@@ -62,17 +57,10 @@ class TorchSweep:
         engine: Mapping[str, Any] | None = None,
         **search: Any,
     ) -> None:
+        super().__init__(name, search_space, seed, engine, search, sys._getframe(1).f_globals.get("__file__"))
         self._model, self._loss, self._training_step, self._metrics = model, loss, training_step, dict(metrics or {})
         self._given, self._collate, self._loaders = {"train": train, "val": val, "test": test}, collate, loaders
-        self._name, self._optimizer, self._schedule, self._seed = name, _by_name(optimizer), schedule, seed
-        self._search_space, self._engine, self._search = search_space, dict(engine or {}), search
-        self.settings: Sequence[str] = ()
-        """What was changed of its spec, each written as `sweep.trials=8`."""
-
-        place = sys._getframe(1).f_globals.get("__file__")
-        self.file = None if place is None else Path(place)
-        """Where it is made; None at a prompt or in a notebook, which no other process can import."""
-
+        self._optimizer, self._schedule = _by_name(optimizer), schedule
         self._check()
 
     def _check(self) -> None:
@@ -101,36 +89,16 @@ class TorchSweep:
             for name, each in given.items()
         }
 
-    @cached_property
-    def spec(self) -> Sweep:
-        """What is searched, as data: what a lab stores."""
-        search = dict(self._search)
-        if not {"max_steps", "max_examples"} & search.keys():
-            search["max_examples"] = EPOCHS * len(self._examples["train"])
-        data = {
-            "name": self._name,
-            "seed": self._seed,
-            "workload": {
-                "dataset": self._name,
-                "model": type(self._model()).__name__,
-                "optimizer": self._optimizer,
-                "schedule": self._schedule,
-            },
-            "sweep": search,
-            "search_space": {name: dimension_of(name, each) for name, each in self._search_space.items()},
-            "engine": self._engine,
+    def _workload(self) -> dict[str, Any]:
+        return {
+            "dataset": self._name,
+            "model": type(self._model()).__name__,
+            "optimizer": self._optimizer,
+            "schedule": self._schedule,
         }
-        return with_defaults(Sweep.parse(with_settings(data, self.settings), f"TorchSweep {self._name}"))
 
-    def change(self, settings: Sequence[str]) -> None:
-        """Change values of its spec, each written as `sweep.trials=8`; before anything is asked of it."""
-        self.settings = (*self.settings, *settings)
-
-    def make_trainer(self) -> Trainer:
-        """Return who trains it: in worker processes, which import its file; without one, in this process."""
-        from batchlab.own.python_file import FileTrainer
-
-        return self.trainer if self.file is None else FileTrainer(self.file, self)
+    def _limits(self) -> dict[str, Any]:
+        return {"max_examples": EPOCHS * len(self._examples["train"])}
 
     @cached_property
     def trainer(self) -> OwnTrainer:

@@ -159,9 +159,7 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
     check_outcome(folder.folder, record, result)
     rows = result.measurements
     assert record.study is not None and record.end_step is not None
-    if not record.study.workload.is_own_loop:
-        grid = np.fromiter(record.study.evaluation.steps(2 * record.study.max_steps + 1), dtype=np.int64)
-        rows = rows.where(np.isin(rows.step, grid))  # the row at the end of a budget may lie off the grid
+    rows = rows.where(record.study.evaluation.includes(rows.step))  # that at the end of a budget may lie off the grid
 
     def place(trial: Trial) -> str:
         return json.dumps(trial.environment, sort_keys=True)

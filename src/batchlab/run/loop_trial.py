@@ -123,7 +123,8 @@ class _Trial:
         known = max(self._end, self._recorder.last_step)  # the end may have come nearer since the last row
         last = known if self.diverged_step is None else self.diverged_step
         outcome = Outcome(self._id, last, self._recorder.goal_steps.get(self._id), self.diverged_step)
-        return PackResult([outcome], self._recorder.measurements(), seconds, trainer.remark)
+        rows = self._recorder.measurements()
+        return PackResult([outcome], rows, seconds, trained_steps=int(rows.step[-1]), remark=trainer.remark)
 
     def _without_metric(self) -> TrainerError:
         names = ", ".join(sorted(self.rows.names))

@@ -56,6 +56,9 @@ class PackResult:
     outcomes: list[Outcome]
     measurements: Measurements
     wall_seconds: float
+    trained_steps: int
+    """Updates of all its trials together."""
+
     remark: str | None = None
     """What the user should be told."""
 
@@ -181,7 +184,8 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     if task.kept_state is not None:
         between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
-    return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started)
+    trained_steps = sum(outcome.last_step for outcome in outcomes)
+    return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started, trained_steps)
 
 
 def _read(task: PackTask) -> dict[str, np.ndarray] | None:

@@ -187,10 +187,9 @@ class StudyRun:
 
     def keep_part(self, name: str, result: PackResult) -> None:
         """Store a finished pack; with the last one of a round the next begins or the search ends."""
-        trained = sum(outcome.last_step for outcome in result.outcomes)
-        if self.study.workload.is_own_loop:
-            trained = int(result.measurements.step.max())  # it may have ended before its budget
-        part = Part(result.measurements, tuple(result.outcomes), trained, result.wall_seconds, environment())
+        part = Part(
+            result.measurements, tuple(result.outcomes), result.trained_steps, result.wall_seconds, environment()
+        )
         if self.confirm_run is not None:
             self.confirm_run.keep_part(name, part)
             self._end_confirming()
