@@ -15,6 +15,7 @@ from batchlab.analysis import (
     apply_example_budget,
     apply_step_budget,
     best_measurement,
+    count_stuck,
     first_complete_trials,
     group_trials,
     steps_to_result,
@@ -107,6 +108,19 @@ def slow_best(table: pd.DataFrame, goal: Goal) -> dict[int, tuple[float, int, in
     return found
 
 
+def slow_stuck(study: StudyResult, goal: Goal) -> int:
+    """Complete trials with a value after step 0, and none a tenth of the way from chance to the threshold."""
+    table = load([study])
+    chance = table[table["step"] == 0][METRIC].median()
+    sign = 1 if goal.is_lower_better else -1
+    way = sign * (chance - goal.threshold)
+    if not way > 0:
+        return 0
+    later = table[table["step"] > 0].dropna(subset=[METRIC])
+    progress = (sign * (chance - later[METRIC])).groupby(later["trial_id"]).max()
+    return int((progress <= 0.1 * way).sum())
+
+
 def our_steps(studies: list[StudyResult], goal: Goal, num_trials: int | None = None) -> dict[int, tuple[int, int]]:
     rows = [steps_to_result(study, goal, num_trials) for study in studies]
     return {row.batch_size: (row.steps, row.trial.trial_id) for row in rows if row.is_reached}
@@ -141,6 +155,12 @@ def test_steps_to_result(workload, goal, num_trials):
 @given(workloads(), goals)
 def test_best_measurements(workload, goal):
     assert slow_best(load(workload), goal) == our_best(workload, goal)
+
+
+@settings(max_examples=80, deadline=None)
+@given(studies(8), goals)
+def test_trials_stuck_at_chance(study, goal):
+    assert slow_stuck(study, goal) == count_stuck(study, goal)
 
 
 @settings(max_examples=80, deadline=None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import weakref
 
 import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.errors import InputError, LabError
-from batchlab.report.answers import findings, read_results, shortfalls, summarise_results, summarise_sweep
+from batchlab.report import answers
+from batchlab.report.answers import findings, gather, read_results, shortfalls, summarise_results, summarise_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
@@ -107,3 +109,28 @@ def test_an_imported_sweep_tells_its_source(lab):
     found = findings(lab, lab.results(lab.find()))
 
     assert (found.spec, found.protocol) == ({}, {"archive": "theirs.tar"})
+
+
+def test_a_report_holds_the_tables_of_no_more_than_two_sweeps_at_once(lab, make_nqm, monkeypatch):
+    for name in ("second", "third", "fourth"):
+        run_sweep(make_nqm({"sweep.max_steps": 60, "name": name}), lab.folder, num_workers=1)
+    seen: list[weakref.ref] = []
+    held = []
+
+    def watched(*arguments):
+        results = read_results(*arguments)
+        held.append(sum(reference() is not None for reference in seen))
+        seen.append(weakref.ref(results))
+        return results
+
+    monkeypatch.setattr(answers, "read_results", watched)
+
+    assert len(gather(lab).findings) == 4
+    assert held == [0, 1, 1, 1]
+
+
+def test_a_goal_that_no_sweep_has_measured_is_misspelt(lab, make_nqm):
+    run_sweep(make_nqm({"sweep.max_steps": 60, "name": "second"}), lab.folder, num_workers=1)
+
+    with pytest.raises(InputError, match=r'Unknown metric "val/rsik". Did you mean .*val/risk'):
+        gather(lab, goal=Goal.read("val/rsik < 0.1"))

@@ -34,4 +34,9 @@ def count_stuck(result: StudyResult, goal: Goal) -> int:
     if chance <= threshold:
         return 0
     has_left = is_later & (costs < chance - MIN_PROGRESS * (chance - threshold))
-    return len(np.setdiff1d(ids[is_later], ids[has_left]))
+    return len(np.setdiff1d(_once(ids[is_later]), _once(ids[has_left])))
+
+
+def _once(ids: np.ndarray) -> np.ndarray:
+    """Return each trial once, since sorting millions of rows is slow: those of one trial stand together."""
+    return np.compress(np.diff(ids, prepend=ids[:1] - 1) != 0, ids)

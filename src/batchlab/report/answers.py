@@ -108,27 +108,30 @@ class Gathered:
 def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
     """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
     names = [lab.find(name, sweep_name).name] if name or sweep_name else lab.sweep_names()
-    every = [read_results(lab, lab.sweep(each), goal) for each in names]
-    rejected, problems = _rejected(lab, every)
+    sweeps = [lab.sweep(each) for each in names]
+    rejected, problems = _rejected(lab, sweeps)
     others = 0 if name or sweep_name else sum(number for each, number in rejected.items() if each not in names)
     gathered = Gathered(problems=problems, rejected=others)
-    if goal is not None:
-        _check_measured(every, goal)
-    for results in every:
+    unmeasured: list[StudyResult] = []
+    for sweep in sweeps:
+        results = read_results(lab, sweep, goal)  # one at a time: together they may be larger than the memory
         gathered.problems.extend(results.problems)
         if reason := _left_out(results, goal):
-            gathered.notes.append(f"sweep {results.sweep.name} {reason}; it is left out")
+            gathered.notes.append(f"sweep {sweep.name} {reason}; it is left out")
+            unmeasured = unmeasured or results.results[:1]
             continue
-        found = replace(findings(lab, results, goal), rejected=rejected[results.sweep.name])
+        found = replace(findings(lab, results, goal), rejected=rejected[sweep.name])
         gathered.findings.append(found)
         gathered.notes.extend(shortfalls(results, found.summary))
+    if goal is not None and unmeasured and not gathered.findings:  # by no sweep at all: then it is misspelt
+        check_measured(unmeasured[0].measurements, goal.metric)
     return gathered
 
 
-def _rejected(lab: Lab, every: list[SweepResults]) -> tuple[Counter[str], list[LabError]]:
+def _rejected(lab: Lab, sweeps: list[StoredSweep]) -> tuple[Counter[str], list[LabError]]:
     """Return how much imports have left out of each sweep, and why that cannot be told."""
     try:
-        return count_rejected(lab.folder, {results.sweep.name: results.sweep.workload for results in every}), []
+        return count_rejected(lab.folder, {sweep.name: sweep.workload for sweep in sweeps}), []
     except LabError as error:
         return Counter(), [error]
 
@@ -159,13 +162,6 @@ def _has_measured(results: SweepResults, goal: Goal) -> bool:
     # A study whose trials all diverged at once has no rows: nothing can be said of its metrics.
     tables = [result.measurements for result in results.results if len(result.measurements)]
     return all(is_measured(table, goal.metric) for table in tables)
-
-
-def _check_measured(every: list[SweepResults], goal: Goal) -> None:
-    """Raise InputError where no sweep at all measured the goal's metric: then it is misspelt."""
-    readable = [results for results in every if results.results]
-    if readable and not any(_has_measured(results, goal) for results in readable):
-        check_measured(readable[0].results[0].measurements, goal.metric)
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
