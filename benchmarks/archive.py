@@ -8,12 +8,14 @@ beyond the goal. Here it reads every trial once. Ours imports the tree into a ne
 same question, the steps to result of every workload without and with a step and an example budget, from the lab.
 Under a budget a batch size takes part only where its study trained that long.
 Each part runs in a process of its own, one after the other, on the same tree; the answers are compared.
+Then the commands that users call are timed on the lab, each with its processor time and its peak of memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -23,7 +25,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from batchlab.analysis import apply_example_budget, apply_step_budget, steps_to_result
+from batchlab.core.result import StudyResult
 from batchlab.published.goals import paper_goal
+from batchlab.store.lab import Lab
+from batchlab.store.status import sweep_statuses
 
 NUM_TRIALS = 100
 MAX_STEPS = 20_000
@@ -31,10 +37,10 @@ MAX_EXAMPLES = 20_000_000
 PARTS = ("pandas", "import", "query")
 
 
-BUDGETS: dict[str, dict[str, int]] = {
-    "all": {},
-    "steps": {"max_steps": MAX_STEPS},
-    "examples": {"max_examples": MAX_EXAMPLES},
+BUDGETS: dict[str, Callable[[StudyResult], StudyResult | None]] = {
+    "all": lambda study: study,
+    "steps": lambda study: apply_step_budget(study, MAX_STEPS),
+    "examples": lambda study: apply_example_budget(study, MAX_EXAMPLES),
 }
 
 
@@ -117,19 +123,44 @@ def import_part(tree: Path, lab: Path) -> dict[str, Any]:
 
 
 def query_part(tree: Path, lab: Path) -> dict[str, Any]:
-    from batchlab.analysis import sweep_steps
-    from batchlab.store.best_so_far import read_best_so_far
-    from batchlab.store.lab import Lab
-
     started = time.perf_counter()
     store, answers = Lab.open(lab), {}
-    for sweep in map(store.sweep, store.sweep_names()):
+    for sweep in store.sweeps():
         assert sweep.goal is not None
-        best = read_best_so_far(store, sweep, sweep.goal)
-        for budget, limits in BUDGETS.items():
-            for batch_size, row in sweep_steps(best, sweep.goal, NUM_TRIALS, **limits).items():
-                answers[key(sweep.workload, batch_size, budget)] = row and row.steps
+        for study in store.results(sweep, [sweep.goal.metric]).results:
+            for budget, within in BUDGETS.items():
+                if cut := within(study):
+                    steps = steps_to_result(cut, sweep.goal, NUM_TRIALS).steps
+                    answers[key(sweep.workload, study.batch_size, budget)] = steps
     return {"seconds": time.perf_counter() - started, "answers": answers}
+
+
+def time_commands(lab: Path, folder: Path) -> dict[str, dict[str, float]]:
+    """Return what each command takes; the curve is of the workload with most rows."""
+    largest = max(sweep_statuses(Lab.open(lab)), key=lambda status: status.measurements).workload
+    commands = {
+        "status": ["status"],
+        f"curve {largest}": ["curve", largest],
+        "figure paper-1": ["figure", "paper-1", "--out", str(folder)],
+        "figure paper-all": ["figure", "paper-all", "--out", str(folder)],
+        "report": ["report", "--out", str(folder / "report.html")],
+    }
+    return {name: time_command([*command, "--lab", str(lab)]) for name, command in commands.items()}
+
+
+def time_command(arguments: list[str]) -> dict[str, float]:
+    """Return the wall and processor seconds and the peak of memory of one command."""
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "batchlab", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"batchlab {' '.join(arguments)} failed")
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": cpu_seconds,
+        "peak_bytes": 1024 * usage.ru_maxrss,
+    }
 
 
 def run_part(part: str, tree: Path, lab: Path) -> dict[str, Any]:
@@ -161,12 +192,16 @@ def main() -> None:
         lab = options.lab or Path(folder) / "lab"
         parts = [part for part in PARTS if part != "pandas" or not options.skip_pandas]
         results = {part: run_part(part, options.tree, lab) for part in parts}
-    report(results)
+        report(results)
+        commands = time_commands(lab, Path(folder))
+    for name, taken in commands.items():
+        print(f"{taken['seconds']:8.1f} s, {taken['cpu_seconds']:.1f} s of CPU,", end=" ")
+        print(f"peak {taken['peak_bytes'] / 2**20:,.0f} MiB: batchlab {name}")
     from batchlab.run.environment import environment  # here, since it is slow to import and the parts do not use it
 
     for part in results.values():
         part.pop("answers", None)
-    options.out.write_text(json.dumps({"environment": environment(), **results}, indent=1) + "\n")
+    options.out.write_text(json.dumps({"environment": environment(), **results, "commands": commands}, indent=1) + "\n")
 
 
 def report(results: dict[str, dict[str, Any]]) -> None:

@@ -19,9 +19,7 @@ from batchlab.analysis import (
     first_complete_trials,
     group_trials,
     steps_to_result,
-    sweep_steps,
 )
-from batchlab.core.best_so_far import BestSoFar
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.result import StudyResult
@@ -131,24 +129,13 @@ def our_best(studies: list[StudyResult], goal: Goal) -> dict[int, tuple[float, i
     return {best.batch_size: (best.value, best.step, best.trial.trial_id) for best in bests}
 
 
-def our_sweep_steps(
-    studies: list[StudyResult], goal: Goal, num_trials: int | None = None, **budget: float
-) -> dict[int, tuple[int, int]]:
-    best = BestSoFar.join(BestSoFar.of(study, METRIC, goal.is_lower_better) for study in studies)
-    rows = sweep_steps(best, goal, num_trials, **budget)
-    return {batch_size: (row.steps, row.trial_id) for batch_size, row in rows.items() if row}
-
-
 goals = st.sampled_from([LOWER, HIGHER])
 
 
 @settings(max_examples=80, deadline=None)
 @given(workloads(), goals, st.none() | st.integers(1, 3))
 def test_steps_to_result(workload, goal, num_trials):
-    slow = slow_steps_to_result(load(workload, num_trials), goal)
-
-    assert slow == our_steps(workload, goal, num_trials)
-    assert slow == our_sweep_steps(workload, goal, num_trials)
+    assert slow_steps_to_result(load(workload, num_trials), goal) == our_steps(workload, goal, num_trials)
 
 
 @settings(max_examples=80, deadline=None)
@@ -172,7 +159,6 @@ def test_step_budgets(workload, goal, max_steps):
 
     assert slow_best(table, goal) == our_best(within, goal)
     assert slow_steps_to_result(table, goal) == our_steps(within, goal)
-    assert slow_steps_to_result(table, goal) == our_sweep_steps(workload, goal, max_steps=max_steps)
 
 
 @settings(max_examples=80, deadline=None)
@@ -185,7 +171,6 @@ def test_example_budgets(workload, goal, epochs):
 
     assert slow_best(table, goal) == our_best(within, goal)
     assert slow_steps_to_result(table, goal) == our_steps(within, goal)
-    assert slow_steps_to_result(table, goal) == our_sweep_steps(workload, goal, max_examples=epochs * train_size)
 
 
 @settings(max_examples=60, deadline=None)

@@ -27,7 +27,7 @@ from tests.torture.stock import Sample
 MOST_LINE = 2_000
 """Characters of one line on stderr."""
 
-DERIVED = ("lock", "best_so_far.arrow", "rejected.json")
+DERIVED = ("lock", "rejected.json")
 """Files that carry nothing that is answered: `verify` may pass over them."""
 
 

@@ -52,6 +52,17 @@ def test_a_lab_as_it_was_written_is_sound(sample, deep):
     assert found.num_bytes == sum(path.stat().st_size for path in sample.glob("sweeps/*/*/**/*") if path.is_file())
 
 
+def test_what_earlier_versions_kept_beside_a_sweep_is_neither_read_nor_foreign(sample):
+    lab = Lab.open(sample)
+    before = lab.results(lab.sweep("finished")).results
+    (sample / "sweeps" / "finished" / "best_so_far.arrow").write_bytes(b"ARROW1, and then no table")
+    after = lab.results(lab.sweep("finished")).results
+    found = verify_lab(sample)
+
+    assert (found.findings, found.foreign) == ([], [])
+    assert repr(before) == repr(after)
+
+
 @pytest.mark.parametrize("format_", [1, 2])
 def test_a_lab_from_before_there_were_seals_is_sound_and_its_format_told(format_, tmp_path):
     found = verify_lab(Path(shutil.copytree(SAMPLES / f"format-{format_}", tmp_path / "lab")), deep=True)

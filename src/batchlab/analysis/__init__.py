@@ -27,7 +27,6 @@ from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
-from batchlab.analysis.sweep_steps import FewestSteps, sweep_steps
 from batchlab.analysis.tuning import Guides, TunedPoint, guides, tuned_points
 
 __all__ = [
@@ -38,7 +37,6 @@ __all__ = [
     "CriticalBatchFit",
     "Efficiency",
     "Estimate",
-    "FewestSteps",
     "Guides",
     "Headline",
     "Hyperbola",
@@ -89,7 +87,6 @@ __all__ = [
     "steps_to_result",
     "steps_without_best",
     "summarise",
-    "sweep_steps",
     "top_trials",
     "tuned_points",
     "within_steps",

@@ -9,6 +9,9 @@ from batchlab.core.goal import Goal
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Items, Value
 
+FORMER_FILES = ("best_so_far.arrow",)
+"""What earlier versions kept beside the studies of an imported sweep. Nothing reads it, and nothing removes it."""
+
 
 class ImportRecord(Value):
     """The contents of import.json: what is known of a sweep that was not run here."""

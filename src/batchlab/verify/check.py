@@ -20,7 +20,7 @@ from batchlab.store.rejected import FILE as REJECTED
 from batchlab.store.rejected import read_rejected
 from batchlab.store.seal import damaged
 from batchlab.store.set_aside import SET_ASIDE
-from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.stored_sweep import FORMER_FILES, StoredSweep
 from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 from batchlab.verify.findings import Finding, Verification
@@ -42,7 +42,7 @@ UNREADABLE = "it is left as it is until the system lets it be read"
 PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
 FOLDERS = (*PACKS, "confirming", "growing", "replaced")
 LAB_FILES = ("lab.json", "lock", REJECTED)
-SWEEP_FILES = ("sweep.json", "import.json", "source.json", "best_so_far.arrow")
+SWEEP_FILES = ("sweep.json", "import.json", "source.json", *FORMER_FILES)
 
 
 def verify_lab(folder: Path, *, deep: bool = False, report: Report = lambda share: None) -> Verification:

@@ -13,6 +13,7 @@ from batchlab.errors import InputError
 from batchlab.run.runner import run_sweep
 from batchlab.store.archive.admission import Admissions, is_sweep_name
 from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import FORMER_FILES
 from batchlab.verify.repair import repair_lab
 
 MAIN = "mnist/simple_cnn_base/sgd"
@@ -147,11 +148,14 @@ def test_what_an_older_batchlab_left_of_a_stopped_import_is_completed(one, tmp_p
     """It stored studies at their place and listed the sweep at the end."""
     bring(one, tmp_path / "whole")
     shutil.copytree(tmp_path / "whole", tmp_path / "lab")
-    for name in ("import.json", "best_so_far.arrow", "4/study.json"):
+    for name in ("import.json", "4/study.json"):
         (tmp_path / "lab" / "sweeps" / NAME / name).unlink()
+    former = tmp_path / "lab" / "sweeps" / NAME / FORMER_FILES[0]
+    former.write_bytes(b"ARROW1")
 
     bring(one, tmp_path / "lab")
 
+    former.unlink()
     whole, found = all_files(tmp_path / "whole"), all_files(tmp_path / "lab")
     listing = f"sweeps/{NAME}/import.json"
     assert json.loads(found.pop(listing))["batch_sizes"] == json.loads(whole.pop(listing))["batch_sizes"]

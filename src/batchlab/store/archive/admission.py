@@ -21,7 +21,7 @@ from batchlab.errors import InputError, LabError, shown
 from batchlab.files import TEMPORARY, is_there
 from batchlab.store.lab import Lab, spec_path
 from batchlab.store.seal import digest
-from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.stored_sweep import FORMER_FILES, StoredSweep
 from batchlab.store.study_folder import StudyFolder
 
 SOURCE = "source.json"
@@ -179,7 +179,7 @@ def _is_same_sweep(stored: StoredSweep, sweep: ArchivedSweep) -> bool:
 def _check_begun(lab: Lab, sweep: ArchivedSweep) -> None:
     """Refuse to go on with a sweep that was begun and never listed, where it has more than the archive."""
     folder = lab.folder / "sweeps" / sweep.name
-    more = sorted(set(os.listdir(folder)) - {str(size) for size in sweep.studies} - {"best_so_far.arrow"})
+    more = sorted(set(os.listdir(folder)) - {str(size) for size in sweep.studies} - {*FORMER_FILES})
     if sweep.spec is not None or any(not name.endswith(TEMPORARY) for name in more):
         raise _taken(lab, sweep.name, "it is the beginning of another import")
 

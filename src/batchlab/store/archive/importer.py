@@ -159,11 +159,9 @@ def _store(shelf: Shelf, outcomes: list[StudyOutcome], name: str | None, source:
     admitted = admissions.admit(sweeps)
     names = {sweep.workload: sweep.name for sweep in sweeps}
     add_rejected(shelf.lab.folder, _rejected(outcomes, names, name, source["archive"]))
-    best = {study.path: study.best for study in outcomes}
     for each in admitted:
         if each.is_news:
-            sizes = each.sweep.studies
-            shelf.put(each, source, {size: best[StudyPath(each.sweep.workload, size)] for size in sizes})
+            shelf.put(each, source)
     return ImportOutcome(
         outcomes,
         stored=[each.sweep.name for each in admitted if each.is_news],

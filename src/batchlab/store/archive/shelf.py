@@ -19,12 +19,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from batchlab.core.best_so_far import BestSoFar
 from batchlab.errors import InputError, LabLostError
 from batchlab.files import make_folder, storage_error, sync_files, sync_path
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
-from batchlab.store.best_so_far import join_best_so_far
 from batchlab.store.lab import Lab
 from batchlab.store.seal import write_sealed
 from batchlab.store.stored_sweep import ImportRecord
@@ -90,20 +88,20 @@ class Shelf:
         """Remove all that waits."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def put(self, admission: Admission, source: Mapping[str, Any], best: Mapping[int, BestSoFar | None]) -> None:
+    def put(self, admission: Admission, source: Mapping[str, Any]) -> None:
         """Let the studies of a sweep that the lab lacks move to their place, and list the sweep."""
         sweep, place = admission.sweep, self.lab.folder / "sweeps" / admission.sweep.name
         sync_files(folder for size, folder in sweep.studies.items() if admission.is_new or size in admission.missing)
         if not admission.is_new:
             for size in admission.missing:
                 _fill(place / str(size), sweep.studies[size])
-            _list(self.lab, sweep, source, best)
+            _list(self.lab, sweep, source)
             return
         waiting = self.folder / "sweeps" / sweep.name
         make_folder(waiting)
         for size, folder in sweep.studies.items():
             _move(folder, waiting / str(size))
-        _list(Lab(self.folder), sweep, source, best)
+        _list(Lab(self.folder), sweep, source)
         sync_path(waiting)
         _move(waiting, place)
 
@@ -123,7 +121,7 @@ def _move(path: Path, place: Path) -> None:
         raise storage_error(place, error) from error
 
 
-def _list(lab: Lab, sweep: ArchivedSweep, source: Mapping[str, Any], best: Mapping[int, BestSoFar | None]) -> None:
+def _list(lab: Lab, sweep: ArchivedSweep, source: Mapping[str, Any]) -> None:
     """Make a sweep visible in the lab that holds its studies, unless it is."""
     folder = lab.folder / "sweeps" / sweep.name
     if sweep.spec is not None:
@@ -132,8 +130,6 @@ def _list(lab: Lab, sweep: ArchivedSweep, source: Mapping[str, Any], best: Mappi
             lab.save_spec(sweep.spec)
         return
     goal, sizes = paper_goal(sweep.workload), tuple(sorted(sweep.studies))
-    if goal is not None:
-        join_best_so_far(lab, sweep.name, goal, sizes, best)
     if not (folder / "import.json").exists():
         lab.save_import(
             ImportRecord(name=sweep.name, workload=sweep.workload, batch_sizes=sizes, goal=goal, source=dict(source))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from batchlab.core.best_so_far import BestSoFar
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status
 from batchlab.errors import LabError, SpecError, shown
 from batchlab.files import make_folder
-from batchlab.published.goals import paper_goal
 from batchlab.store.archive import staging
 from batchlab.store.archive.admission import default_name, is_sweep_name
 from batchlab.store.archive.convert import ConvertedStudy, Piece, assemble, parse_files
@@ -20,7 +18,6 @@ from batchlab.store.archive.layout import RejectedError, StudyPath, end_step
 from batchlab.store.archive.manifest import Manifest
 from batchlab.store.archive.own_export import read_record, read_sweep
 from batchlab.store.archive.tree import read_tree_study
-from batchlab.store.best_so_far import best_so_far
 from batchlab.store.migrations import FORMAT
 from batchlab.store.seal import digest, read_sealed, write_sealed
 from batchlab.store.study_folder import StudyFolder
@@ -43,9 +40,6 @@ class StudyOutcome:
 
     spec: Sweep | None = None
     """The sweep that it was of, in an archive that batchlab exported."""
-
-    best: BestSoFar | None = None
-    """Its improving rows, where it was converted just now and its workload has a goal."""
 
     @property
     def is_imported(self) -> bool:
@@ -126,8 +120,7 @@ def _convert(job: StudyJob, place: Path, pieces: Sequence[Piece]) -> StudyOutcom
     make_folder(folder.folder)
     folder.finish(record, converted.trials, converted.measurements, sync=False)
     write_sealed(place / OUTCOME, {"rejected": converted.rejected, "spec": spec and spec.plain()}, sync=False)
-    best = best_so_far(record.result(converted.trials, converted.measurements), paper_goal(path.workload))
-    return replace(_outcome(path, folder, record, converted.rejected, spec), best=best)
+    return _outcome(path, folder, record, converted.rejected, spec)
 
 
 def _outcome(
