@@ -7,7 +7,7 @@ import pytest
 
 from batchlab.core.goal import Goal
 from batchlab.plots.paper.lines import MAIN_LINES
-from batchlab.published.points import published_curve, published_curves, published_points, published_steps
+from batchlab.published.points import published_curve, published_curves, published_steps
 
 FC = "mnist/fc_256_256_256/sgd"
 FC_GOAL = Goal.read("val/classification_error < 0.03")
@@ -66,11 +66,6 @@ def test_a_relative_curve_says_so():
     assert (2, "Figure 3", "low") == (curve.relative_to, curve.source, curve.confidence)
     assert 16 == len(curve.points)
     assert 0.091 == curve.steps[32]
-
-
-def test_points_of_a_workload_need_no_goal():
-    assert [1, 2, 8] == [point.batch_size for point in published_points("mnist/simple_cnn_base/nesterov_momentum")][:3]
-    assert [] == published_points("digits/fc_128/sgd")
 
 
 def test_another_goal_or_workload_has_no_published_curve():

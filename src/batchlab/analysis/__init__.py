@@ -7,7 +7,7 @@ its own data: budgets, best measurements, normalised curves, points by their out
 from batchlab.analysis.best import BestMeasurement, best_measurement, best_values
 from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
-from batchlab.analysis.budget import apply_example_budget, apply_step_budget, within_steps
+from batchlab.analysis.budget import apply_example_budget, apply_step_budget
 from batchlab.analysis.classification import ClassifiedPoints, classify_points
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps, median_interval
 from batchlab.analysis.critical_batch import CriticalBatchFit, fit_critical_batch
@@ -22,7 +22,7 @@ from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.regimes import Efficiency, Regime, Regimes, find_regimes
 from batchlab.analysis.robustness import steps_without_best
-from batchlab.analysis.selection import first_complete_trials, first_trials, select_metric, select_trials
+from batchlab.analysis.selection import first_trials, select_metric, select_trials
 from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
@@ -69,7 +69,6 @@ __all__ = [
     "example_workload",
     "fewest_steps",
     "find_regimes",
-    "first_complete_trials",
     "first_steps",
     "first_trials",
     "fit_critical_batch",
@@ -89,5 +88,4 @@ __all__ = [
     "summarise",
     "top_trials",
     "tuned_points",
-    "within_steps",
 ]

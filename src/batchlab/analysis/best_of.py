@@ -72,17 +72,6 @@ def upper_rank(num_trials: int, m: int) -> int:
     return next(k for k, tail in enumerate(tails) if tail <= TAIL)
 
 
-def exact_coverage(num_trials: int) -> float:
-    """Return how often the interval of a study of n trials holds what it is of, for continuous steps.
-
-    >>> round(exact_coverage(32), 3)
-    0.956
-    """
-    m = size_of_best(num_trials)
-    tails = _tails(num_trials, m)
-    return tails[1] - tails[upper_rank(num_trials, m)]
-
-
 def _tails(num_trials: int, m: int) -> list[float]:
     """Return P(Bin(n, p) >= k) for k = 0, 1, ..., n + 1, p a trial's chance to beat the median minimum."""
     miss = 2 ** (-1 / m)

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.interval import NO_INTERVAL, Interval
-
 SPAN = 1e3
 """Data tell no more than this factor: how far B_crit may lie outside the batch sizes, and an interval from its
 middle."""
@@ -56,18 +54,6 @@ class Hyperbola:
         from scipy.special import stdtrit
 
         return float(stdtrit(self.degrees_of_freedom, 0.975)) * self.log_se
-
-    def b_crit_interval(self) -> Interval:
-        """Return the delta method's 95 % interval of B_crit; none where it runs over more than a factor of 1,000.
-
-        >>> fit = fit_hyperbola(np.array([16.0, 128, 1024, 8192]), np.array([3400.0, 480, 160, 104]))
-        >>> fit.b_crit_interval().low < 512 < fit.b_crit_interval().high
-        True
-        """
-        width = self.log_half_width
-        if width > math.log(SPAN):
-            return NO_INTERVAL
-        return Interval(self.b_crit * math.exp(-width), self.b_crit * math.exp(width))
 
 
 @dataclass(frozen=True)

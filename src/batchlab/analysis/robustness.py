@@ -8,9 +8,6 @@ from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
 
-NUM_REMOVED = (1, 3, 10)
-"""How many of the best trials are usually removed."""
-
 
 def steps_without_best(
     result: StudyResult, goal: Goal, num_removed: int, num_trials: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,6 @@ class Metaparameter:
     bounds: Bounds
     default: float | None = None
     """Its value where a spec says nothing; with None a spec must say something."""
-
-    def by_default(self, value: float) -> Metaparameter:
-        """Return the same with a default.
-
-        >>> MOMENTUM.by_default(0.9).default
-        0.9
-        """
-        return replace(self, default=value)
 
 
 POSITIVE = Bounds(0, is_open_below=True)

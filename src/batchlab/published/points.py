@@ -90,15 +90,6 @@ def published_steps(workload: str, goal: Goal) -> dict[int, float]:
     return curve.steps if curve and curve.relative_to is None else {}
 
 
-def published_points(workload: str) -> list[PublishedPoint]:
-    """Return the published points of a workload, to the goal that the paper sets it; none for any other workload.
-
-    >>> published_points("mnist/fc_256_256_256/sgd")[4]
-    PublishedPoint(batch_size=32, steps=0.091, confidence='low')
-    """
-    return [point for curve in published_curves() if curve.workload == workload for point in curve.points]
-
-
 def _figure_1() -> Iterator[PublishedCurve]:
     found: dict[tuple[str, str], list[PublishedPoint]] = {}
     for row in _rows("figure_1.csv"):

@@ -13,12 +13,6 @@ from batchlab.loops.command import check_command
 from batchlab.search.samplers import check_points
 
 
-def measured_metrics(sweep: Sweep) -> list[str]:
-    """Return every metric that the sweep's trials will measure."""
-    facts = data.facts(sweep.workload.dataset)
-    return [f"{split}/{metric}" for split in sweep.search.evaluate.splits for metric in facts.metrics]
-
-
 def check_sweep(sweep: Sweep) -> None:
     """Raise SpecError where the sweep names something unknown or asks for the impossible.
 
