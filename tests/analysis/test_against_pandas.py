@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,8 +16,8 @@ from batchlab.analysis import (
     apply_step_budget,
     best_measurement,
     count_stuck,
+    first_complete_trials,
     group_trials,
-    select_trials,
     steps_to_result,
 )
 from batchlab.core.goal import Goal
@@ -24,6 +25,7 @@ from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.space import SearchSpace
 from batchlab.core.trial import Status, Trial
+from batchlab.errors import InputError
 
 METRIC = "val/error"
 LOWER, HIGHER = Goal.read(f"{METRIC} < 0.3"), Goal.read(f"{METRIC} > 0.3")
@@ -185,7 +187,11 @@ def test_groups_by_label_smoothing_where_a_missing_one_is_zero(workload, goal):
 
 @settings(max_examples=60, deadline=None)
 @given(studies(8), goals, st.integers(1, 4))
-def test_the_first_complete_trials(study, goal, num_trials):
-    first = select_trials(study, study.first_complete(num_trials))
+def test_the_first_complete_trials_or_an_error_where_there_are_fewer(study, goal, num_trials):
+    if study.count(Status.COMPLETE) < num_trials:
+        with pytest.raises(InputError, match=f"not the {num_trials} asked for"):
+            first_complete_trials(study, num_trials)
+    else:
+        first = first_complete_trials(study, num_trials)
 
-    assert slow_best(load([study], num_trials), goal) == our_best([first], goal)
+        assert slow_best(load([study], num_trials), goal) == our_best([first], goal)

@@ -30,9 +30,9 @@ from batchlab.analysis import (
     apply_step_budget,
     best_measurement,
     classify_points,
+    first_complete_trials,
     group_trials,
     normalise_steps,
-    select_trials,
     steps_to_result,
     steps_without_best,
 )
@@ -144,8 +144,10 @@ def test_example_budgets_are_steps_times_batch_size(ten, twenty, forty):
 
 
 def test_the_first_complete_trials_are_not_the_best_ones(ten):
-    assert [trial.trial_id for trial in ten.first_complete(2)] == [0, 2]
-    assert set(select_trials(ten, ten.first_complete(1)).measurements.trial_id.tolist()) == {0}
+    assert [trial.trial_id for trial in first_complete_trials(ten, 2).trials] == [0, 2]
+    assert set(first_complete_trials(ten, 1).measurements.trial_id.tolist()) == {0}
+    with pytest.raises(InputError, match="a/b/c at batch size 10 has 2 complete trials, not the 3 asked for"):
+        first_complete_trials(ten, 3)
 
 
 def test_points_by_outcome_under_a_budget(ten):

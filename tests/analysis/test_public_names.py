@@ -16,6 +16,7 @@ def test_every_public_function_has_an_example(name):
 
 def test_the_names_of_the_published_analyses_are_there():
     wanted = {
+        "first_complete_trials",
         "steps_to_result",
         "apply_step_budget",
         "apply_example_budget",

@@ -22,7 +22,7 @@ from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.regimes import Efficiency, Regime, Regimes, find_regimes
 from batchlab.analysis.robustness import steps_without_best
-from batchlab.analysis.selection import first_trials, select_metric, select_trials
+from batchlab.analysis.selection import first_complete_trials, first_trials, select_metric, select_trials
 from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
@@ -69,6 +69,7 @@ __all__ = [
     "example_workload",
     "fewest_steps",
     "find_regimes",
+    "first_complete_trials",
     "first_steps",
     "first_trials",
     "fit_critical_batch",

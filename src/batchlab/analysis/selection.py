@@ -7,7 +7,35 @@ from dataclasses import replace
 
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
-from batchlab.core.trial import Trial
+from batchlab.core.trial import Status, Trial
+from batchlab.errors import InputError
+
+
+def first_complete_trials(result: StudyResult, num_trials: int) -> StudyResult:
+    """Return the study with its first `num_trials` complete trials in ascending id only: not the best ones.
+
+    InputError where it has fewer, as with the loader of the published data: equal budgets at every batch size are what
+    makes a curve.
+
+    >>> from batchlab.analysis import example_study
+    >>> [trial.trial_id for trial in first_complete_trials(example_study(), 2).trials]
+    [0, 1]
+    >>> first_complete_trials(example_study(), 100)
+    Traceback (most recent call last):
+        ...
+    batchlab.errors.InputError: digits/fc_128/nesterov_momentum at batch size 64 has 3 complete trials, not the 100 \
+asked for. Ask for 3 or fewer.
+    """
+    if num_trials < 1:
+        raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
+    found = result.count(Status.COMPLETE)
+    if found < num_trials:
+        way_out = f"Ask for {found} or fewer" if found else "Train it further"
+        raise InputError(
+            f"{result.workload} at batch size {result.batch_size} has {found} complete trials, not the {num_trials} "
+            f"asked for. {way_out}."
+        )
+    return select_trials(result, result.first_complete(num_trials))
 
 
 def first_trials(result: StudyResult, num_trials: int | None) -> StudyResult:
