@@ -37,8 +37,11 @@ from trials where sweep = ? order by batch_size, trial_id
 """
 MEASUREMENTS = "select * exclude (sweep) from measurements where sweep = ? order by batch_size, trial_id, step"
 TRAINED = """
-select sum(last_step)::bigint as steps, sum(last_step * batch_size)::bigint as examples, count(*) as trials
-from trials where sweep = ?
+select sum(step)::bigint as steps, sum(examples)::bigint as examples, count(*) as trials
+from (
+    select batch_size, trial_id, max(step) as step, max(examples) as examples
+    from measurements where sweep = ? group by all
+)
 """
 
 

@@ -69,3 +69,33 @@ def test_steps_must_ascend(steps):
 def test_every_metric_has_one_value_for_each_step():
     with pytest.raises(ValueError, match="val/loss of trial 3"):
         make_curve(3, [0, 1], loss=[1, 2, 3])
+
+
+def counted(trial_id, steps, examples):
+    return Curve(trial_id, np.array(steps), {"val/loss": np.ones(len(steps))}, np.array(examples))
+
+
+def test_examples_go_wherever_their_rows_go():
+    joined = Measurements.of([counted(3, [0, 5, 9], [0, 40, 104]), counted(1, [0, 2], [0, 16])])
+
+    assert (joined.examples.tolist(), joined.examples.dtype) == ([0, 16, 0, 40, 104], np.int64)
+    assert joined.where(joined.step > 2).examples.tolist() == [40, 104]
+    assert joined.curve(3).where(np.array([True, False, True])).examples.tolist() == [0, 104]
+
+
+def test_rows_that_nobody_has_counted_are_of_one_batch_size():
+    joined = Measurements.of([make_curve(0, [0, 5, 9], loss=[3, 1, 2])])
+
+    assert joined.examples is None
+    assert joined.counted(8).examples.tolist() == [0, 40, 72]
+    assert joined.counted(8).counted(64).examples.tolist() == [0, 40, 72]
+
+
+def test_curves_that_tell_their_examples_are_not_joined_with_others():
+    with pytest.raises(ValueError, match="some of the curves tell their examples and others do not"):
+        Measurements.of([counted(0, [0], [0]), make_curve(1, [0], loss=[1])])
+
+
+def test_examples_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="examples of trial 3 has"):
+        counted(3, [0, 5], [0])

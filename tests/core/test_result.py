@@ -35,3 +35,31 @@ def test_rows_of_some_trials():
 
     assert result.rows_of(result.first_complete(2)).trial_id.tolist() == [0, 0, 2, 2]
     assert len(result.rows_of(())) == 0
+
+
+def make_grown() -> StudyResult:
+    """Return a study of batch size 4 whose two complete trials have doubled it at different times."""
+    examples = {0: [0, 8, 24, 56], 1: [0, 8, 999, 1999], 2: [0, 16, 48, 112]}
+    curves = [
+        Curve(i, np.array([0, 2, 4, 8]), {"val/risk": np.ones(4)}, np.array(each)) for i, each in examples.items()
+    ]
+    trials = tuple(
+        Trial(trial_id=i, status=Status.INFEASIBLE if i == 1 else Status.COMPLETE, metaparameters={}, last_step=8)
+        for i in examples
+    )
+    return StudyResult("nqm/quadratic/sgd", 4, trials, Measurements.of(curves), SearchSpace({}), 8)
+
+
+def test_a_result_tells_its_examples_whoever_has_stored_it():
+    assert make_result().examples.tolist() == [0, 4] * 5
+    assert make_grown().examples.tolist()[:4] == [0, 8, 24, 56]
+
+
+def test_examples_of_the_end_are_those_that_every_complete_trial_has_seen():
+    assert (make_result().end_examples, make_grown().end_examples) == (4, 56)
+    assert (make_result().has_one_batch_size, make_grown().has_one_batch_size) == (True, False)
+
+
+def test_how_far_a_budget_of_examples_leads():
+    assert [make_result().end_step_within(examples) for examples in (3, 4, 9)] == [0, 1, 2]
+    assert [make_grown().end_step_within(examples) for examples in (7, 24, 56, 1e9)] == [0, 4, 8, 8]

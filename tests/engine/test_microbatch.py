@@ -98,7 +98,7 @@ def in_double_precision(program):
 
 
 def first_batch(program):
-    return program._batches.ahead(Clock(), 1)[0]
+    return program._batches.ahead(Clock(), [program._study.batch_size])[0]
 
 
 def first_gradient(data, study, size):

@@ -70,3 +70,12 @@ def test_numbers_of_other_libraries_are_numbers_and_none_is_not_measured():
     report = make_report(5.0, {"a": np.float32(0.5), "b": np.array(2), "c": None, "d": math.inf})
 
     assert report == Report(5, {"a": 0.5, "b": 2.0, "d": math.inf})
+
+
+def test_examples_are_a_count_and_no_metric():
+    report = make_report(5, {"examples": 480.0, "val/loss": 0.3})
+
+    assert (report.examples, report.metrics) == (480, {"val/loss": 0.3})
+    for wrong in (-1, 0.5, "many", True, math.nan):
+        with pytest.raises(TrainerError, match="report the number of examples so far"):
+            make_report(5, {"examples": wrong})

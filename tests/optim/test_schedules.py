@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from batchlab.core.clock import Clock, Clocks, Horizon
-from batchlab.optim.schedules import constant, linear_decay
+from batchlab.errors import SpecError
+from batchlab.optim.schedules import constant, linear_decay, staircase
 
 HORIZON = Horizon(max_steps=100, batch_size=8)
 VALUES = {
@@ -51,7 +52,7 @@ def test_linear_decay_to_nothing_ends_at_exactly_zero():
 
 
 def test_many_updates_at_once_are_the_same_as_one_by_one():
-    clocks = Clocks.of(Clock(3, 24), 5, 8)
+    clocks = Clocks.of(Clock(3, 24), [8] * 5)
 
     together = linear_decay()(VALUES, clocks, HORIZON)["learning_rate"]
     one_by_one = [linear_decay()(VALUES, at(step), HORIZON)["learning_rate"][0] for step in range(3, 8)]
@@ -75,3 +76,67 @@ def test_any_metaparameter_can_decay():
     }
 
     assert linear_decay(of="momentum")(values, at(1, 2), HORIZON)["momentum"].tolist() == [[0.675], [0.45]]
+
+
+def stairs(x, factor, length, limit):
+    return {
+        "x": np.array([x]),
+        "stage_factor": np.array([factor]),
+        "stage_length": np.array([length]),
+        "stage_limit": np.array([limit]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("unit", "clocks", "expected"),
+    [
+        ("examples", Clocks(np.arange(5), np.array([0, 99, 100, 299, 300])), [8, 8, 16, 32, 64]),
+        ("steps", Clocks(np.array([0, 99, 100, 299, 300]), np.arange(5)), [8, 8, 16, 32, 64]),
+        ("epochs", Clocks(np.arange(5), np.array([0, 4999, 5000, 14_999, 15_000])), [8, 8, 16, 32, 64]),
+    ],
+)
+def test_a_staircase_rises_after_every_whole_stage(unit, clocks, expected):
+    horizon = Horizon(max_steps=100, batch_size=8, epoch_examples=50)
+
+    found = staircase("x", unit)(stairs(8.0, 2.0, 100.0, 1000.0), clocks, horizon)
+
+    assert found["x"].tolist() == [[each] for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("start", "factor", "limit", "expected"),
+    [
+        (8.0, 2.0, 20.0, [8, 16, 20, 20]),
+        (8.0, 0.5, 3.0, [8, 4, 3, 3]),
+        (8.0, 1.0, 3.0, [8, 8, 8, 8]),
+        (8.0, 2.0, 4.0, [8, 8, 8, 8]),  # beyond its limit from the start
+        (8.0, 0.5, 10.0, [8, 8, 8, 8]),
+        (8.0, 10.0, 1e9, [8, 80, 1e9, 1e9]),  # far beyond what a number can hold on the way
+    ],
+)
+def test_a_staircase_ends_at_its_limit(start, factor, limit, expected):
+    clocks = Clocks(np.arange(4), np.array([0, 10, 10_000, 10**12]))
+    clocks = clocks if limit == 1e9 else Clocks(np.arange(4), np.array([0, 10, 20, 10**12]))
+
+    found = staircase("x")(stairs(start, factor, 10.0, limit), clocks, HORIZON)
+
+    assert found["x"][:, 0].tolist() == expected
+
+
+def test_a_staircase_has_the_precision_of_its_trials_and_one_value_for_each():
+    values = {
+        "learning_rate": np.array([0.1, 0.2], np.float32),
+        "stage_factor": np.array([0.1, 0.5], np.float32),
+        "stage_length": np.array([10, 20], np.float32),
+        "stage_limit": np.array([1e-4, 1e-4], np.float32),
+    }
+
+    found = staircase()(values, Clocks(np.arange(3), np.array([0, 10, 20])), HORIZON)["learning_rate"]
+
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [[0.1, 0.2], [0.01, 0.2], [0.001, 0.1]], rtol=1e-6)
+
+
+def test_epochs_need_a_training_set():
+    with pytest.raises(SpecError, match='unit = "epochs": there is no training set here; use "examples" or "steps"'):
+        staircase("x", "epochs")(stairs(8.0, 2.0, 1.0, 99.0), at(0), HORIZON)

@@ -115,14 +115,14 @@ def test_what_an_augmentation_draws_follows_from_seed_trial_and_position(make_ow
 
     assert equal(first, again)
     assert not np.array_equal(first["parameters"], plain["parameters"])
-    drawn = [each._batches.ahead(each._clock, 1)[0].cut(16)[0].inputs for each in (program_of(own), other)]
+    drawn = [each._batches.ahead(each._clock, [16])[0].cut(16)[0].inputs for each in (program_of(own), other)]
     assert not set(drawn[0].flatten().tolist()) & set(drawn[1].flatten().tolist())
 
 
 def test_an_example_is_disturbed_alike_in_batches_of_any_size(make_own):
     """Positions are counted over epochs: another look at the same example is disturbed otherwise."""
     own = make_own(train=Augmented(*examples(32)), loaders=0)
-    small, large = (program_of(own, size)._batches.ahead(program_of(own)._clock, 40) for size in (4, 16))
+    small, large = (program_of(own, size)._batches.ahead(program_of(own)._clock, [size] * 40) for size in (4, 16))
 
     first = torch.cat([batch.cut(4)[0].inputs[0] for batch in small[:16]])
 
@@ -397,3 +397,27 @@ def test_workers_have_loading_processes_of_their_own(tmp_path, monkeypatch):
     while any(map(is_running, loaders)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(map(is_running, loaders))
+
+
+@pytest.mark.parametrize("loaders", [0, 2])
+@pytest.mark.parametrize("is_stepped", [False, True])
+def test_batches_of_growing_size_are_read_as_they_are_gathered(make_own, loaders, is_stepped):
+    """Stopped in the middle of a stage as well: then the reading begins anew."""
+    stairs = {"stage_factor": 2, "stage_length": 40, "stage_limit": 60}
+    pair, keywords = examples(), {"schedule": {"name": "staircase", "of": "batch_size", **stairs}, "batch_sizes": [4]}
+    point = Point(3, {**POINT.metaparameters, **stairs})
+    held, read = make_own(train=pair, **keywords), make_own(train=Items(*pair), loaders=loaders, **keywords)
+    if is_stepped:
+        keywords |= {"loss": ..., "metrics": ..., "goal": "val/loss < 0.1", "training_step": mean_loss}
+        read = make_own(train=Items(*pair), val=Items(*pair), loaders=loaders, **keywords)
+    first, second = trained(program_of(held, 4, point=point), 25), trained(program_of(read, 4, point=point), 11)
+
+    second = trained(program_of(read, 4, second, point), 25)
+
+    assert equal(first, second)
+    assert int(first["examples"]) > 25 * 16
+
+
+def mean_loss(module, batch):
+    inputs, labels = batch
+    return nn.functional.cross_entropy(module(inputs), labels)

@@ -40,7 +40,7 @@ def test_it_trains_as_a_plain_loop_does(make_own):
     program = own.trainer.program(own.spec.study(4), [Point(0, {"learning_rate": 0.1})])
     network = own.trainer._problem.network(own.spec.seed, 0)
     inputs, labels = own.trainer._problem.train.inputs, own.trainer._problem.train.labels
-    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._batches.ahead(Clock(), 20)
+    optimizer, batches = torch.optim.SGD(network.parameters(), lr=0.1), program._batches.ahead(Clock(), [4] * 20)
 
     for batch in (each.numbers[0] for each in batches):
         optimizer.zero_grad()

@@ -50,7 +50,7 @@ def test_examples_are_steps_times_batch_size(make_trained):
 
     assert [(12_800, 0.07), (19_200, 0.05)] == lines(data)["batch size 16"]
     assert [(25_600, 0.07), (38_400, 0.05)] == lines(data)["batch size 256"]
-    assert "Examples (steps \u00d7 batch size)" == data.panel.x_axis.label
+    assert "Examples (repeats counted)" == data.panel.x_axis.label
 
 
 def test_seconds_are_the_trials_mean_time_per_step(make_trained):

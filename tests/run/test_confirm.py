@@ -86,7 +86,7 @@ def test_rows_are_kept_by_trial_and_replicate_and_end_at_the_goal(confirmed, tmp
 
     table = pq.read_table(tmp_path / "8" / "confirmed.parquet").to_pydict()
 
-    assert list(table) == ["trial_id", "replicate", "step", "val/loss"]
+    assert list(table) == ["trial_id", "replicate", "step", "examples", "val/loss"]
     rows = list(zip(table["trial_id"], table["replicate"], table["step"], strict=True))
     assert [step for trial, replicate, step in rows if (trial, replicate) == (3, 2)] == [0, 10, 20]
     assert max(step for trial, replicate, step in rows if (trial, replicate) == (1, 2)) == 80

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point
+from batchlab.errors import TrainerError
 from batchlab.loops.generator import GeneratorTrainer
 from batchlab.run.loop_trial import follow_trial
 from batchlab.run.pack import Hooks, PackTask
@@ -71,3 +75,30 @@ def test_an_end_before_the_first_report_leaves_a_row_of_nothing(tmp_path):
 
     assert result.measurements.step.tolist() == [0]
     assert result.outcomes[0].goal_step is None and result.outcomes[0].last_step == 5
+
+
+def test_a_row_has_the_examples_that_its_loop_tells_or_those_of_its_batch_size(tmp_path):
+    def growing(batch_size, seed):
+        yield 10, {"val/loss": 1.0}
+        yield 20, {"val/loss": 1.0, "examples": 320.0}
+        yield 30, {"val/loss": 1.0}
+        yield 40, {"examples": np.int64(900)}
+        yield 40, {"val/loss": 1.0}
+
+    assert follow(counting, tmp_path / "plain", [40]).measurements.examples.tolist() == [80, 160, 240, 320]
+    result = follow(growing, tmp_path / "growing", [100])
+
+    assert result.measurements.examples.tolist() == [80, 320, 320, 900]
+    assert list(result.measurements.metrics) == ["val/loss"]
+
+
+def test_examples_that_become_fewer_are_told_in_one_line(tmp_path):
+    def shrinking(batch_size, seed):
+        yield 10, {"val/loss": 1.0}
+        yield 20, {"val/loss": 1.0, "examples": 79}
+        yield 30, {"val/loss": 1.0}
+
+    with pytest.raises(TrainerError, match="examples = 79 at step 20 are fewer than the 80 before it") as caught:
+        follow(shrinking, tmp_path, [100])
+
+    assert "\n" not in str(caught.value)

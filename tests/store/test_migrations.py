@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from batchlab.analysis.summary import summarise
@@ -15,6 +16,7 @@ from batchlab.errors import DamagedError, SpecError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT, MIGRATIONS
+from batchlab.store.query import connect
 from batchlab.verify.check import verify_lab
 from batchlab.verify.repair import repair_lab
 
@@ -36,6 +38,7 @@ def spec_of(lab, name):
     """Return a stored spec as its file would be written today: without the sampler's version."""
     data = json.loads((lab / "sweeps" / name / "sweep.json").read_text())
     data["sweep"].pop("sampler_version", None)
+    data.pop("digest", None)
     return Sweep.parse(data, "spec.toml")
 
 
@@ -119,3 +122,28 @@ def test_a_lab_json_that_told_a_newer_format_than_the_files_have_blamed_the_file
 
     assert verify_lab(lab).findings == []
     assert Lab.open(lab).study_folder("finished", 16).record().counts["COMPLETE"] == 4
+
+
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_rows_of_any_format_tell_their_examples(old_lab, number):
+    lab = old_lab(number)
+    is_stored = "examples" in pq.read_schema(lab / "sweeps" / "finished" / "16" / "measurements.parquet").names
+
+    result = Lab.open(lab).study_folder("finished", 16).result()
+    asked = connect(lab).execute("select sum(examples), sum(step) * 16 from measurements where batch_size = 16")
+
+    assert is_stored == (number >= 4)
+    assert np.array_equal(result.examples, 16 * result.measurements.step)
+    assert len(set(asked.fetchone())) == 1
+
+
+@pytest.mark.parametrize("number", range(3, FORMAT + 1))
+def test_a_study_goes_on_from_checkpoints_with_and_without_examples(old_lab, number):
+    lab = old_lab(number)
+
+    run_sweep(spec_of(lab, "unfinished"), lab, num_workers=1)
+
+    table = pq.read_table(lab / "sweeps" / "unfinished" / "32" / "measurements.parquet")
+    assert table["examples"].to_pylist() == [32 * step for step in table["step"].to_pylist()]
+    assert not (lab / "sweeps" / "unfinished" / "32" / "checkpoints").exists()
+    assert verify_lab(lab, deep=True).findings == []

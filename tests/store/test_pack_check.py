@@ -156,3 +156,27 @@ def test_a_checkpoint_whose_rows_cannot_be_is_named(study, arrays, tmp_path, cha
 
     with pytest.raises(DamagedError, match="trials-0-1.npz is damaged"):
         check_checkpoint(tmp_path / "trials-0-1.npz", arrays, study)
+
+
+def test_examples_that_cannot_be_are_named(study, rows, record, path):
+    check_part(path, replace(rows, examples=8 * rows.step), record, study)
+
+    with pytest.raises(DamagedError, match="its examples become fewer"):
+        check_part(path, replace(rows, examples=np.array([0, 80, 79, 0, 80])), record, study)
+
+
+@pytest.mark.parametrize(
+    ("examples", "told"),
+    [
+        (np.array([0.0, 80.0, 160.0, 0.0, 80.0]), "its examples are no whole numbers"),
+        (np.array([0, 80]), "its columns do not fit each other"),
+        (np.array([0, 80, -1, 0, 80]), "its examples become fewer"),
+    ],
+)
+def test_the_examples_of_a_checkpoint_are_looked_at(study, rows, path, examples, told):
+    arrays = {"rows.trial_id": rows.trial_id, "rows.step": rows.step, "seconds": np.array(1.0)}
+    arrays |= {f"rows.{METRIC}": rows.metrics[METRIC]}
+    check_checkpoint(path, arrays, study)
+
+    with pytest.raises(DamagedError, match=told):
+        check_checkpoint(path, {**arrays, "rows.examples": examples}, study)

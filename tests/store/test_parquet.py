@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -133,3 +134,22 @@ def test_a_disk_that_fills_up_leaves_the_old_table(path, measurements, monkeypat
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     assert_same(read_measurements(path), measurements)
     assert read_whole(path)[1] == {"old": True}
+
+
+def test_examples_are_a_column_of_whole_numbers_where_they_were_counted(tmp_path, measurements):
+    path = tmp_path / "m.parquet"
+    write_measurements(path, replace(measurements, examples=3 * measurements.step), {"a": 1})
+    rows, record = read_whole(path)
+
+    assert read_measurements(path, ["val/none"]).examples.tolist() == (3 * measurements.step).tolist()
+    assert (rows.examples.dtype, record, "examples" in rows.metrics) == (np.int64, {"a": 1}, False)
+
+
+def test_a_metric_that_a_loop_once_called_examples_stays_one(tmp_path, measurements):
+    path = tmp_path / "m.parquet"
+    write_measurements(path, replace(measurements, metrics={"examples": measurements.step / 2}), {"a": 1})
+
+    rows, _ = read_whole(path)
+
+    assert rows.examples is None
+    assert rows.metrics["examples"].tolist() == (measurements.step / 2).tolist()

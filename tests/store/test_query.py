@@ -160,3 +160,18 @@ def test_a_relative_folder_is_found_after_a_change_of_folder(make_lab, tmp_path,
     monkeypatch.chdir("/")
 
     assert connection.execute(ROWS).fetchall() == EXPECTED
+
+
+def test_examples_are_those_stored_and_of_older_tables_those_of_one_batch_size(
+    make_lab, make_record, measurements, trials
+):
+    lab = make_lab()
+    rows = replace(measurements, examples=measurements.step**2)
+    lab.study_folder("small", 32).finish(
+        make_record(32, state="finished", end_step=20, num_measurements=5), trials, rows
+    )
+
+    found = connect(lab.folder).execute("select batch_size, step, examples from measurements order by all").fetchall()
+
+    steps = sorted(measurements.step.tolist())
+    assert found == [*((8, step, 8 * step) for step in steps), *((32, step, step**2) for step in steps)]

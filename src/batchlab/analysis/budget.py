@@ -29,7 +29,7 @@ def apply_step_budget(result: StudyResult, max_steps: float) -> StudyResult | No
 
 
 def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResult | None:
-    """Return the study's rows with batch size * step <= `max_examples`, or None where it did not train that long.
+    """Return the study's rows with at most `max_examples` seen, or None where it did not train that long.
 
     >>> from batchlab.analysis import example_workload
     >>> [apply_example_budget(study, 64 * 200) is not None for study in example_workload()]
@@ -37,11 +37,10 @@ def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResul
     >>> [apply_example_budget(study, 64 * 400) is not None for study in example_workload()]
     [False, False, True]
     """
-    if result.batch_size * result.end_step < max_examples:
+    if result.end_examples < max_examples:
         return None
-    keep = result.batch_size * result.measurements.step <= max_examples
-    cut = replace(result, measurements=result.measurements.where(keep))
-    return as_full(cut, math.floor(max_examples / result.batch_size))
+    cut = replace(result, measurements=result.measurements.where(result.examples <= max_examples))
+    return as_full(cut, result.end_step_within(max_examples))
 
 
 def within_steps(result: StudyResult, max_steps: float) -> StudyResult:

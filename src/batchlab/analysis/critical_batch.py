@@ -21,6 +21,7 @@ from batchlab.analysis.hyperbola import SPAN, Hyperbola, PowerLaw, fit_hyperbola
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.text import count, listed
+from batchlab.core.clock import constant_examples
 
 MIN_BATCH_SIZES = 3
 
@@ -185,7 +186,7 @@ class _Seen:
 
 
 def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
-    examples = batch_sizes * steps
+    examples = constant_examples(steps, batch_sizes)
     # On the curve itself the ratios are below 1.5 where B_crit is beyond twice the largest batch size, or below half
     # the smallest. Asking for both also catches steps that fall faster than 1 / B, and steps that rise.
     lowest, highest = float(batch_sizes.min()) / 2, 2 * float(batch_sizes.max())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import InputError
@@ -76,4 +75,4 @@ def select_metric(result: StudyResult, metric: str) -> StudyResult:
     """
     rows = result.measurements
     metrics = {name: values for name, values in rows.metrics.items() if name == metric}
-    return replace(result, measurements=Measurements(rows.trial_id, rows.step, metrics))
+    return replace(result, measurements=replace(rows, metrics=metrics))

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+
+Steps = TypeVar("Steps", int, np.ndarray)
+
+
+def constant_examples(steps: Steps, batch_size: int | np.ndarray) -> Steps:
+    """Return the examples of so many updates of one batch size.
+
+    This is for plans, and for rows from before examples were counted; what was trained since tells them itself.
+
+    >>> constant_examples(100, 64)
+    6400
+    """
+    return steps * batch_size  # type: ignore[return-value]
+
+
+def constant_steps(examples: float, batch_size: int) -> int:
+    """Return how many whole updates of one batch size so many examples are enough for.
+
+    >>> constant_steps(6463, 64)
+    100
+    """
+    return int(examples // batch_size)
 
 
 @dataclass(frozen=True)
@@ -31,10 +55,14 @@ class Clocks:
     examples: np.ndarray  # [num_updates]
 
     @classmethod
-    def of(cls, clock: Clock, num_updates: int, batch_size: int) -> Clocks:
-        """Return the clock before each of the next updates, all of one batch size."""
-        done = np.arange(num_updates)
-        return cls(clock.step + done, clock.examples + batch_size * done)
+    def of(cls, clock: Clock, batch_sizes: Sequence[int]) -> Clocks:
+        """Return the clock before each of the next updates, which have these batch sizes.
+
+        >>> Clocks.of(Clock(3, 96), [32, 64, 64])
+        Clocks(step=array([3, 4, 5]), examples=array([ 96, 128, 192]))
+        """
+        sizes = np.asarray(batch_sizes, dtype=np.int64)
+        return cls(clock.step + np.arange(len(sizes)), clock.examples + np.cumsum(sizes) - sizes)
 
 
 @dataclass(frozen=True)

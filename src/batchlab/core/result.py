@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from batchlab.core.clock import constant_examples, constant_steps
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import IMPORTED, Protocol
@@ -15,10 +16,12 @@ from batchlab.core.trial import Status, Trial
 
 @dataclass(frozen=True)
 class StudyResult:
-    """The trials of one study, in ascending id, and all their measurements."""
+    """The trials of one study, in ascending id, and all their measurements, which tell their examples."""
 
     workload: str
     batch_size: int
+    """That of every update, or where it is scheduled, of the first."""
+
     trials: tuple[Trial, ...]
     measurements: Measurements
     search_space: SearchSpace
@@ -27,6 +30,34 @@ class StudyResult:
 
     protocol: Protocol = IMPORTED
     confirmation: Confirmation | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "measurements", self.measurements.counted(self.batch_size))
+
+    @property
+    def examples(self) -> np.ndarray:
+        """The examples seen before each row [num_rows], repeats counted."""
+        assert self.measurements.examples is not None
+        return self.measurements.examples
+
+    @property
+    def has_one_batch_size(self) -> bool:
+        """Whether all updates had the batch size of the study."""
+        return np.array_equal(self.examples, constant_examples(self.measurements.step, self.batch_size))
+
+    @property
+    def end_examples(self) -> int:
+        """The examples to which its complete trials trained; where they differ, the fewest."""
+        if self.has_one_batch_size:
+            return constant_examples(self.end_step, self.batch_size)
+        curves = (self.measurements.trial_id == trial.trial_id for trial in self.first_complete())
+        return min((int(self.examples[rows].max(initial=0)) for rows in curves), default=0)
+
+    def end_step_within(self, max_examples: float) -> int:
+        """Return how far a budget of examples leads; where trials differ, the farthest."""
+        if self.has_one_batch_size:
+            return constant_steps(max_examples, self.batch_size)
+        return int(self.measurements.step[self.examples <= max_examples].max(initial=0))
 
     def first_complete(self, num_trials: int | None = None) -> tuple[Trial, ...]:
         """Return the first `num_trials` complete trials in ascending id; all of them where None."""

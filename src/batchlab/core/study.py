@@ -23,6 +23,8 @@ class Study(Value):
 
     workload: AnyWorkload
     batch_size: int
+    """Examples in each update; where the batch size is scheduled, the one that a trial starts with."""
+
     seed: int
     trials: int
     """Trials that must end without diverging."""
@@ -31,6 +33,9 @@ class Study(Value):
     """Points tried at the most."""
 
     max_steps: int
+    max_examples: int | None = None
+    """Examples after which a trial ends, where its batch size is scheduled; elsewhere `max_steps` says it all."""
+
     goal: Goal
     race_factor: float | None = None
     """None means the full protocol: every trial trains to `max_steps`."""

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from batchlab.core.clock import constant_steps
 from batchlab.core.confirmation import Confirm
 from batchlab.core.evaluation import Evaluation
 from batchlab.core.goal import Goal
@@ -229,7 +230,10 @@ class Sweep(Value):
         """Return the study of one batch size."""
         plan, changes = self.search, (self.at or {}).get(batch_size, Changes())
         max_examples = changes.max_examples or plan.max_examples
-        limits = [changes.max_steps or plan.max_steps, None if max_examples is None else max_examples // batch_size]
+        max_steps = changes.max_steps or plan.max_steps
+        is_scheduled = self.workload.schedules_batch_size  # then the clock of a trial tells when its examples are used
+        implied = None if max_examples is None else constant_steps(max_examples, batch_size)
+        limits = [max_steps] if is_scheduled and max_steps else [max_steps, implied]
         return Study(
             workload=self.workload,
             batch_size=batch_size,
@@ -237,6 +241,7 @@ class Sweep(Value):
             trials=plan.trials,
             attempts=plan.attempts,
             max_steps=min(limit for limit in limits if limit is not None),
+            max_examples=max_examples if is_scheduled else None,
             goal=plan.hardest_goal,
             race_factor=plan.race_factor if plan.protocol == "race" else None,
             sampler=plan.sampler,

@@ -75,6 +75,11 @@ class Workload(Value):
         return self.dataset.name == "nqm"
 
     @property
+    def schedules_batch_size(self) -> bool:
+        """Whether the batch size changes on the way: whichever schedule does that says so by its option `of`."""
+        return bool(self.schedule.options.get("of") == "batch_size")
+
+    @property
     def fixed_metaparameters(self) -> dict[str, float]:
         """The metaparameters that the spec sets to one value."""
         return {**self.optimizer.options, **self.schedule.options}

@@ -32,7 +32,14 @@ class Point:
 
 
 class Program(Protocol):
-    """Trials that train in lockstep. Divergent ones leave; the others go on as if nothing had happened."""
+    """Trials that train in lockstep. Divergent ones leave; the others go on as if nothing had happened.
+
+    It may have two values more:
+
+    - `examples`: how many each of its trials has seen so far, repeats counted. Without it they are those of the study's
+      batch size.
+    - `is_spent`: true once it can train no further, because it has seen as many as it may.
+    """
 
     @property
     def step(self) -> int:
@@ -60,6 +67,11 @@ class Program(Protocol):
     def state(self) -> dict[str, np.ndarray]:
         """Return everything needed to go on from here, bit for bit, as arrays."""
         ...
+
+
+def can_train(program: Program) -> bool:
+    """Return whether a program has trials that may train on."""
+    return len(program.trial_ids) > 0 and not getattr(program, "is_spent", False)
 
 
 @dataclass(frozen=True)
@@ -100,7 +112,12 @@ def check_study(trainer: Trainer, study: Study) -> None:
 
 
 def wanted_pack_size(trainer: Trainer, study: Study) -> int | UpTo:
-    """Return how many trials of a study shall train together: by the spec, else by the trainer, else measured."""
+    """Return how many trials of a study shall train together: by the spec, else by the trainer, else measured.
+
+    Those of a pack agree on the batch size of every update, so where that is scheduled each trains alone.
+    """
+    if study.workload.schedules_batch_size:
+        return 1
     size = study.engine.get("pack_size", "auto")
     if size != "auto":
         return int(size)

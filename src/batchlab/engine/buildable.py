@@ -59,7 +59,8 @@ def _check_examples(study: Study, model: Network, facts: DatasetFacts, memory: f
         shape = "x".join(map(str, facts.input_shape))
         reason = shown(str(error).partition("\n")[0], 200)
         raise SpecError(f"model {shown(name)} cannot be built for inputs of {shape}: {reason}") from None
-    examples = model.ghost_size if size is None else min(size, study.batch_size)
+    is_scheduled = study.workload.schedules_batch_size
+    examples = model.ghost_size if size is None else size if is_scheduled else min(size, study.batch_size)
     if examples * kept > memory:
         raise SpecError(
             f"model {shown(name)} keeps {spell_bytes(examples * kept)} of {examples:,} examples of {facts.name}"

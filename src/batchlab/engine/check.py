@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 
+from batchlab.core.clock import Clock, Horizon, constant_examples
 from batchlab.core.goal import Goal
 from batchlab.core.limits import MOST_EVALUATIONS
-from batchlab.core.space import Range
+from batchlab.core.space import Range, Values
 from batchlab.core.study import Study
 from batchlab.data.base import DatasetFacts
 from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.models import registry as models
+from batchlab.optim.batch_sizes import BatchSizes
 from batchlab.optim.metaparameter import SHARE, Metaparameter
-from batchlab.optim.registry import given_metaparameters, workload_metaparameters
+from batchlab.optim.registry import (
+    given_metaparameters,
+    load_schedule,
+    optimizer_entry,
+    schedule_entry,
+    workload_metaparameters,
+)
 
 LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
 """Of the loss, where each example has one class; may be left out."""
@@ -23,6 +32,7 @@ def check_training(study: Study, measured: Sequence[str], num_examples: int) -> 
     """Check a study of a network that is not ours: its metaparameters, sizes and goal."""
     _check_metaparameters(study)
     _check_batch_size(study, num_examples)
+    check_schedule(study, num_examples)
     check_grid(study)
     check_goal(study.goal, measured)
 
@@ -33,6 +43,7 @@ def check_network(study: Study, facts: DatasetFacts) -> None:
     _check_fit(study, facts)
     _check_metaparameters(study, [LABEL_SMOOTHING] if facts.task == "classification" else [])
     _check_batch_size(study, facts.train_examples, f" of {facts.name}")
+    check_schedule(study, facts.train_examples)
     check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
     check_goal(study.goal, measured, [f"{split}/{metric}" for split in facts.splits for metric in facts.metrics])
@@ -58,13 +69,51 @@ def check_grid(study: Study) -> None:
         )
 
 
+def check_schedule(study: Study, num_examples: int | None) -> None:
+    """Check that a schedule changes something that there is, and leads to no batch size that cannot be.
+
+    It is asked for its first and its last update, at the ends of the ranges of its metaparameters.
+    """
+    workload, pack_size = study.workload, study.engine.get("pack_size", "auto")
+    of, entry = workload.schedule.options.get("of"), optimizer_entry(workload.optimizer)
+    known = ["batch_size", *(each.name for each in entry.metaparameters)]
+    if of is not None and of not in known:
+        raise SpecError(f"workload.schedule.of: {unknown_name('metaparameter', str(of), known)}")
+    if not workload.schedules_batch_size:
+        return
+    if pack_size not in ("auto", 1):
+        raise SpecError(
+            f'engine.pack_size = {pack_size}: trials whose batch size is scheduled train one by one; use 1 or "auto".'
+        )
+    schedule, horizon = load_schedule(workload.schedule), Horizon(study.max_steps, study.batch_size, num_examples)
+    last = Clock(study.max_steps, constant_examples(study.max_steps, num_examples or study.batch_size))
+    for corner in _corners(study):
+        sizes = BatchSizes(study, [corner], schedule, horizon)
+        for clock in (Clock(), last):
+            sizes.at(clock)
+
+
+def _corners(study: Study) -> Iterator[dict[str, float]]:
+    """Yield points at which each metaparameter of the schedule is at an end of its range; the others are anywhere."""
+    space, scheduled = study.search_space, schedule_entry(study.workload.schedule)
+    fixed = {**scheduled.defaults(()), **given_metaparameters(study.workload)}
+    ends = {name: _values(space[name]) for name in space.names}
+    varied = [each.name for each in scheduled.metaparameters if each.name in ends]
+    for corner in product(*(ends[name] for name in varied)):
+        yield {**fixed, **{name: values[0] for name, values in ends.items()}, **dict(zip(varied, corner, strict=True))}
+
+
+def _values(dimension: Range | Values) -> Sequence[float]:
+    """Return what a metaparameter may be: all its values, or the ends of its range."""
+    return dimension.ends if isinstance(dimension, Range) else dimension.values
+
+
 def check_values(study: Study, known: Mapping[str, Metaparameter]) -> None:
     """Check every value that a metaparameter may take against those that it admits."""
     for name, value in given_metaparameters(study.workload).items():
         _check_value(known[name], value)
     for name in study.search_space.names:
-        dimension = study.search_space[name]
-        for value in dimension.ends if isinstance(dimension, Range) else dimension.values:
+        for value in _values(study.search_space[name]):
             _check_value(known[name], value)
 
 
@@ -99,7 +148,8 @@ def _check_fit(study: Study, facts: DatasetFacts) -> None:
     if pack_size != "auto" and pack_size > 1 and not models.is_packable(model):
         raise SpecError(f'engine.pack_size = {pack_size}: trials of {model.name} train one by one; use 1 or "auto".')
     size, ghost = study.engine.get("microbatch_size"), models.ghost_size(model)
-    if isinstance(size, int) and size % ghost != 0 and size < study.batch_size:
+    is_cut = study.workload.schedules_batch_size or (isinstance(size, int) and size < study.batch_size)
+    if isinstance(size, int) and size % ghost != 0 and is_cut:
         raise SpecError(
             f"engine.microbatch_size = {size}: {model.name} normalises {ghost} examples together;"
             f' give a multiple of {ghost}, or "auto".'

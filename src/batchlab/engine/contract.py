@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from batchlab.core.study import Study
-from batchlab.engine.base import Point, Program, Trainer, UpTo, check_study, wanted_pack_size
+from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, check_study, wanted_pack_size
 from batchlab.engine.check import check_goal
 from batchlab.engine.loop import advance
 from batchlab.errors import BatchlabError, SpecError, TrainerError, unknown_name
@@ -212,7 +212,7 @@ class _Watched:
 
     def train_to(self, target: int) -> None:
         """Train to a step, or until no trial is left."""
-        while self.step < target and len(self._program.trial_ids):
+        while self.step < target and can_train(self._program):
             advance(self._program, target)
             self._check_members()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from batchlab.core.study import Study
-from batchlab.engine.base import Program
+from batchlab.engine.base import Program, can_train
 from batchlab.errors import TrainerError
 
 
@@ -23,6 +23,9 @@ class Evaluated:
     seconds: float = 0.0
     """How long the evaluation took."""
 
+    examples: int | None = None
+    """Seen so far by each trial, repeats counted; None where the program does not count them."""
+
     def column(self, name: str) -> np.ndarray:
         """Return a metric of all trials [num_live]: NaN where it was not measured at this step."""
         return self.metrics.get(name, np.full(len(self.trial_ids), np.nan))
@@ -32,7 +35,8 @@ def evaluate(program: Program) -> Evaluated:
     """Return the metrics of the live trials now, and how long that took."""
     started = time.perf_counter()
     metrics = program.evaluate()
-    return Evaluated(program.step, program.trial_ids, metrics, time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Evaluated(program.step, program.trial_ids, metrics, seconds, getattr(program, "examples", None))
 
 
 def advance(program: Program, target: int) -> None:
@@ -60,17 +64,18 @@ def train(
 
     The end is asked for anew after each evaluation, because a race may bring it nearer.
     `between_chunks` is called every second or so: there a caller saves the state, or raises to stop.
-    A program that was restored in the middle of an interval first finishes it.
+    A program that was restored in the middle of an interval first finishes it, and one that has no examples left
+    to train on ends where it is.
     """
     evaluated_steps = study.evaluation.steps(study.max_steps)
     target = next(step for step in evaluated_steps if step >= program.step)
     while True:
-        while program.step < target and len(program.trial_ids):
+        while program.step < target and can_train(program):
             advance(program, target)
             between_chunks()
         if not len(program.trial_ids):
             return
         yield evaluate(program)
-        if program.step >= end_step():
+        if program.step >= end_step() or not can_train(program):
             return
         target = next(evaluated_steps)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from batchlab.core.study import Study
-from batchlab.engine.base import Point, Program, Trainer, UpTo, wanted_pack_size
+from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, wanted_pack_size
 from batchlab.engine.loop import advance
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
@@ -61,10 +61,12 @@ def _seconds_per_step(program: Program) -> float:
     """Return the time of one step of the whole pack: the fastest of a few chunks after a warm-up."""
     started = time.perf_counter()
     advance(program, 1)
-    chunk = 8 if time.perf_counter() - started < TIMED_SECONDS else 1
+    first = time.perf_counter() - started
+    chunk = 8 if first < TIMED_SECONDS else 1
     best, started = float("inf"), time.perf_counter()
-    while len(program.trial_ids) and time.perf_counter() - started < TIMED_SECONDS:
+    while can_train(program) and time.perf_counter() - started < TIMED_SECONDS:
         before, start = program.step, time.perf_counter()
         advance(program, before + chunk)
         best = min(best, (time.perf_counter() - start) / (program.step - before))
-    return best
+    is_spent = best == float("inf") and len(program.trial_ids) > 0
+    return first if is_spent else best

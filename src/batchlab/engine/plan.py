@@ -1,4 +1,4 @@
-"""The metaparameters of K trials at every update, as their schedule has them."""
+"""The batch sizes and metaparameters of K trials at every update, as their schedule has them."""
 
 from __future__ import annotations
 
@@ -9,29 +9,35 @@ import torch
 from torch import Tensor
 
 from batchlab.core.clock import Clock, Clocks, Horizon
+from batchlab.core.study import Study
 from batchlab.engine.base import Point
 from batchlab.optim.base import Now, NowOfRow
-from batchlab.optim.schedules import Schedule
+from batchlab.optim.batch_sizes import BatchSizes
+from batchlab.optim.registry import load_schedule
 
 
 class Plan:
     """What is planned for K trials. Their metaparameters are float32, as are their parameters."""
 
-    def __init__(self, points: Sequence[Point], schedule: Schedule, horizon: Horizon, device: torch.device) -> None:
-        names = points[0].metaparameters
+    def __init__(self, study: Study, points: Sequence[Point], num_examples: int, device: torch.device) -> None:
+        self._horizon = Horizon(study.max_steps, study.batch_size, num_examples)
+        self._schedule, self._device = load_schedule(study.workload.schedule), device
+        metaparameters = [point.metaparameters for point in points]
+        self.batch_sizes = BatchSizes(study, metaparameters, self._schedule, self._horizon)
         self._values = {
-            name: np.array([point.metaparameters[name] for point in points], dtype=np.float32) for name in names
+            name: np.array([each[name] for each in metaparameters], dtype=np.float32) for name in metaparameters[0]
         }
-        self._schedule, self._horizon, self._device = schedule, horizon, device
         self.columns = {name: self._tensor(values) for name, values in self._values.items()}
         """Those that no schedule has touched, [K, 1] each."""
 
-    def ahead(self, clock: Clock, num_updates: int) -> Ahead:
-        """Return what holds in the next updates."""
-        clocks = Clocks.of(clock, num_updates, self._horizon.batch_size)
-        scheduled = self._schedule(self._values, clocks, self._horizon)
+    def ahead(self, clock: Clock, most_updates: int, most_examples: int) -> Ahead:
+        """Return what holds in the next updates: so many that each trial sees at most `most_examples`, or one."""
+        sizes = self.batch_sizes.ahead(clock, most_updates, most_examples)
+        start = np.full(len(next(iter(self._values.values()))), self._horizon.batch_size, dtype=np.float32)
+        values = {"batch_size": start, **self._values}
+        scheduled = self.batch_sizes.others(self._schedule(values, Clocks.of(clock, sizes), self._horizon))
         columns = {name: self._tensor(values) for name, values in scheduled.items()}
-        return Ahead(clock.step, self._values, scheduled, self.columns, columns)
+        return Ahead(clock.step, sizes, self._values, scheduled, self.columns, columns)
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with some of the trials."""
@@ -43,16 +49,18 @@ class Plan:
 
 
 class Ahead:
-    """The metaparameters of the next updates: numbers, and columns on the device."""
+    """The batch sizes of the next updates and their metaparameters: numbers, and columns on the device."""
 
     def __init__(
         self,
         first_step: int,
+        batch_sizes: Sequence[int],
         values: Mapping[str, np.ndarray],
         scheduled: Mapping[str, np.ndarray],
         columns: Mapping[str, Tensor],
         scheduled_columns: Mapping[str, Tensor],
     ) -> None:
+        self.batch_sizes = batch_sizes
         self._first_step, self._values, self._scheduled = first_step, values, scheduled
         self._columns, self._scheduled_columns = columns, scheduled_columns
 

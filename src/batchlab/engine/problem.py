@@ -61,16 +61,18 @@ class Problem(Trainable):
         viewed = view_images(inputs.flatten(0, -4), self.image_view, flat_cuts)
         return viewed.unflatten(0, inputs.shape[:-3])
 
-    def draw_noise(self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int) -> Noise:
+    def draw_noise(
+        self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int, batch_size: int
+    ) -> Noise:
         """Return dropout masks of our networks and the cuts of images, for the whole batch of each trial."""
         if not isinstance(network, Network):
             seed_modules(study, trial_ids[0], step)
         dropping = network if isinstance(network, Network) and network.dropout > 0 else None
         if dropping is None and self.image_view is None:
             return Noise()
-        size, noises = study.batch_size, [generator(study.seed, Stream.NOISE, each, step) for each in trial_ids]
-        masks = None if dropping is None else [dropping.draw_masks(noise, size) for noise in noises]
-        cuts = None if self.image_view is None else [self.draw_cuts(noise, size) for noise in noises]
+        noises = [generator(study.seed, Stream.NOISE, each, step) for each in trial_ids]
+        masks = None if dropping is None else [dropping.draw_masks(noise, batch_size) for noise in noises]
+        cuts = None if self.image_view is None else [self.draw_cuts(noise, batch_size) for noise in noises]
         return Noise(self._stacked(masks), self._stacked(cuts))
 
     def draw_cuts(self, noise: np.random.Generator, num_images: int) -> np.ndarray:

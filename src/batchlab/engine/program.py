@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from batchlab.core.clock import Clock, Horizon
+from batchlab.core.clock import Clock
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.forward import make_forward
@@ -17,11 +17,11 @@ from batchlab.engine.noise import Noise
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.plan import Ahead, Plan
 from batchlab.engine.source import Batch, Microbatch
-from batchlab.engine.state import check_state
+from batchlab.engine.state import check_state, with_examples
 from batchlab.engine.torch_random import fork_rng
 from batchlab.engine.trainable import Trainable
 from batchlab.engine.work import count_multiplications
-from batchlab.optim.registry import load_optimizer, load_schedule
+from batchlab.optim.registry import load_optimizer
 
 CHUNK_FLOPS = 1e10
 """Work after which `advance` returns, so that a stop signal waits for about a second."""
@@ -53,17 +53,18 @@ class TorchProgram:
         self.diverged: dict[int, int] = {}
         self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
         self._autocast = torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
-        ids, horizon = self.trial_ids.tolist(), Horizon(study.max_steps, study.batch_size, len(problem.train))
-        self._plan = Plan(points, load_schedule(study.workload.schedule), horizon, self._device)
+        ids = self.trial_ids.tolist()
+        self._plan = Plan(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids])
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
         self._multiplications = count_multiplications(problem, self._forward)
+        largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
         self._microbatch_size = (
-            largest_microbatch(problem, self._forward, study.batch_size)
+            largest_microbatch(problem, self._forward, largest)
             if microbatch_size == "auto"
-            else min(microbatch_size, study.batch_size)
+            else min(microbatch_size, largest)
         )
 
     @property
@@ -72,19 +73,29 @@ class TorchProgram:
         return self._clock.step
 
     @property
+    def examples(self) -> int:
+        """Examples that each trial has seen so far, repeats counted."""
+        return self._clock.examples
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the next update would pass the limit of examples."""
+        return self._plan.batch_sizes.is_spent(self._clock)
+
+    @property
     def _parameters(self) -> ParameterMatrix:
         return self._forward.parameters
 
     def advance(self, target: int) -> None:
         """Train for some updates, not past `target`, and let the trials that diverged leave."""
-        batches = self._batches.ahead(self._clock, self._chunk_steps(target))
-        ahead = self._plan.ahead(self._clock, len(batches))
+        ahead = self._plan.ahead(self._clock, target - self.step, self._chunk_examples())
+        batches = self._batches.ahead(self._clock, ahead.batch_sizes)
         losses = torch.empty(len(batches), len(self.trial_ids), device=self._device)
         with fork_rng(self._device):
             for index, batch in enumerate(batches):
                 losses[index] = self._differentiate(batch)
                 self._update(ahead, index)
-                self._clock = self._clock.after(self._study.batch_size)
+                self._clock = self._clock.after(ahead.batch_sizes[index])
         self._drop_diverged(losses, is_evaluated=self.step == target)
 
     def _differentiate(self, batch: Batch) -> Tensor:
@@ -105,7 +116,8 @@ class TorchProgram:
 
         Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
         """
-        noise = self._problem.draw_noise(self._forward.network, self._study, self.trial_ids.tolist(), self.step)
+        trial_ids, batch_size = self.trial_ids.tolist(), microbatches[-1].part.stop
+        noise = self._problem.draw_noise(self._forward.network, self._study, trial_ids, self.step, batch_size)
         weight = self._problem.weight(microbatches)
         self._parameters.start(len(microbatches))
         self._forward.begin_step()
@@ -160,6 +172,7 @@ class TorchProgram:
         }
         return {
             "step": np.array(self.step),
+            "examples": np.array(self.examples),
             "trial_ids": self.trial_ids,
             "diverged": np.array(list(self.diverged.items()), dtype=np.int64).reshape(-1, 2),
             **{name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()},
@@ -168,9 +181,9 @@ class TorchProgram:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
         self._keep(np.isin(self.trial_ids, state["trial_ids"]))
+        state = with_examples(state, self._study)
         check_state(state, self.state())
-        step = int(state["step"])
-        self._clock = Clock(step, step * self._study.batch_size)
+        self._clock = Clock(int(state["step"]), int(state["examples"]))
         self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
         self._parameters.values.copy_(torch.from_numpy(state["parameters"]))
         for name, tensor in self._state.items():
@@ -178,10 +191,10 @@ class TorchProgram:
         for name, tensor in self._forward.buffers.items():
             tensor.copy_(torch.from_numpy(state[f"buffer.{name}"]))
 
-    def _chunk_steps(self, target: int) -> int:
-        examples = len(self.trial_ids) * self._study.batch_size
-        work = 6 * self._multiplications * examples
-        return max(1, min(target - self.step, int(CHUNK_FLOPS / work), CHUNK_INDICES // examples))
+    def _chunk_examples(self) -> int:
+        """Return how many examples of each trial are trained on before `advance` returns."""
+        most = min(CHUNK_FLOPS / (6 * self._multiplications), CHUNK_INDICES)
+        return int(most / len(self.trial_ids))
 
     def _drop_diverged(self, losses: Tensor, is_evaluated: bool) -> None:
         """Let the trials leave whose loss [num_steps, K] went wrong: one look for many steps.

@@ -19,20 +19,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batchlab.core.clock import Clock, Clocks, Horizon
+from batchlab.core.clock import Clock, Clocks, Horizon, constant_examples
+from batchlab.core.limits import MOST_EXAMPLES
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.check import check_goal, check_grid, check_values
+from batchlab.engine.check import check_goal, check_grid, check_schedule, check_values
 from batchlab.engine.memory import machine_bytes, spell_bytes
-from batchlab.engine.state import check_state
+from batchlab.engine.state import check_state, with_examples
 from batchlab.errors import SpecError, shown, spelled, unknown_name
+from batchlab.optim.batch_sizes import BatchSizes
 from batchlab.optim.metaparameter import SHARE, Bounds, Metaparameter
-from batchlab.optim.registry import load_schedule, workload_metaparameters
-from batchlab.optim.schedules import Schedule
+from batchlab.optim.registry import given_metaparameters, load_schedule, workload_metaparameters
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +59,7 @@ class QuadraticTrainer:
         """Raise SpecError where the model cannot be computed as the study asks for it."""
         check_workload(study)
         check_values(study, {**workload_metaparameters(study.workload), **OPTIONAL})
+        check_schedule(study, None)
         check_grid(study)
         _check_engine(study)
         check_goal(study.goal, self.metrics(study))
@@ -84,19 +87,41 @@ class QuadraticTrainer:
 class QuadraticProgram:
     """The second moments of the trials; see `engine.base.Program` for the contract.
 
-    A trial whose learning rate is constant jumps to the target in log2(steps) matrix products, if a bound
-    shows that its risk stays below LOSS_BOUND on the way; the others walk there one update at a time, so
-    the update at which a trial diverges does not depend on when it is evaluated.
+    A trial whose updates are all alike jumps to the target in log2(steps) matrix products, if a bound shows
+    that its risk stays below LOSS_BOUND on the way; the others walk there one update at a time, so the update
+    at which a trial diverges does not depend on when it is evaluated. A scheduled batch size is jumped along
+    from one change to the next.
     """
 
     def __init__(self, study: Study, points: Sequence[Point], metrics: tuple[str, ...]) -> None:
-        self.step = 0
+        self._study, self._clock = study, Clock()
         self.diverged: dict[int, int] = {}
         points = sorted(points, key=lambda point: point.trial_id)
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self._metrics = metrics
+        self._schedule, self._horizon = (
+            load_schedule(study.workload.schedule),
+            Horizon(study.max_steps, study.batch_size),
+        )
+        metaparameters = [point.metaparameters for point in points]
+        self._batch_sizes = BatchSizes(study, metaparameters, self._schedule, self._horizon)
         self._dynamics = Dynamics.of(study, points)
         self._moments = self._dynamics.initial_moments()
+
+    @property
+    def step(self) -> int:
+        """Updates done so far."""
+        return self._clock.step
+
+    @property
+    def examples(self) -> int:
+        """Examples that each trial has seen so far."""
+        return self._clock.examples
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the next update would pass the limit of examples."""
+        return self._batch_sizes.is_spent(self._clock)
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return the risk of the live trials."""
@@ -104,28 +129,45 @@ class QuadraticProgram:
 
     @np.errstate(over="ignore", invalid="ignore")  # powers of an unstable map overflow; its trial leaves
     def advance(self, target: int) -> None:
-        """Move to step `target`, or LONGEST_ADVANCE updates towards it; diverged trials leave."""
-        target = min(target, self.step + LONGEST_ADVANCE)
-        contraction, noise = self._dynamics.update(self.step)
-        start, self._moments, paths = self._moments, *jump(self._moments, contraction, noise, target - self.step)
+        """Move to step `target`, or LONGEST_ADVANCE updates of one batch size towards it; diverged trials leave."""
+        num_steps, batch_size, scheduled = self._ahead(min(target - self.step, LONGEST_ADVANCE))
+        first = {name: values[0] for name, values in scheduled.items()}
+        contraction, noise = self._dynamics.update(first, batch_size)
+        start, self._moments, paths = self._moments, *jump(self._moments, contraction, noise, num_steps)
         is_below = self._dynamics.risk(paths) <= LOSS_BOUND  # false for NaN
-        walkers = np.flatnonzero(~(is_below & self._dynamics.is_settled(self.step)))
+        walkers = np.flatnonzero(~(is_below & self._are_alike(scheduled)))
         self._moments[walkers] = start[walkers]
-        self._walk(walkers, target)
-        self.step = target
+        self._walk(walkers, num_steps, batch_size, scheduled)
+        self._clock = Clock(self.step + num_steps, self.examples + constant_examples(num_steps, batch_size))
         self._keep(~np.isin(self.trial_ids, list(self.diverged)))
 
-    def _walk(self, rows: np.ndarray, target: int) -> None:
+    def _ahead(self, most_updates: int) -> tuple[int, int, dict[str, Floats]]:
+        """Return a number of updates of one batch size, that, and the metaparameters that are scheduled, [n, K, 1]."""
+        sizes = self._batch_sizes.ahead(self._clock, most_updates, MOST_EXAMPLES)
+        batch_size, same = next(groupby(sizes))
+        num_steps = len(list(same))
+        values = {name: column[:, 0] for name, column in self._dynamics.columns.items()}
+        values["batch_size"] = np.full(len(self.trial_ids), float(self._horizon.batch_size))
+        scheduled = self._schedule(values, Clocks.of(self._clock, sizes[:num_steps]), self._horizon)
+        return num_steps, batch_size, {n: each[..., None] for n, each in self._batch_sizes.others(scheduled).items()}
+
+    def _are_alike(self, scheduled: Mapping[str, Floats]) -> np.ndarray:
+        """Return for which trials [K] nothing changes from one update to the next."""
+        changes = [np.any(values != values[0], axis=(0, 2)) for values in scheduled.values()]
+        return ~np.any([np.full(len(self.trial_ids), False), *changes], axis=0)
+
+    def _walk(self, rows: np.ndarray, num_steps: int, batch_size: int, scheduled: Mapping[str, Floats]) -> None:
         """Make the updates of the trials at `rows` one by one, each until it diverges."""
         dynamics, moments = self._dynamics.where(rows), self._moments[rows]
-        for step in range(self.step, target):
+        for index in range(num_steps):
             if not len(rows):
                 return
-            contraction, noise = dynamics.update(step)
+            now = {name: values[index, rows] for name, values in scheduled.items()}
+            contraction, noise = dynamics.update(now, batch_size)
             moments = transform(contraction, moments) + noise
             is_live = dynamics.risk(moments) <= LOSS_BOUND
             if not is_live.all():
-                self.diverged |= dict.fromkeys(self.trial_ids[rows[~is_live]].tolist(), step + 1)
+                self.diverged |= dict.fromkeys(self.trial_ids[rows[~is_live]].tolist(), self.step + index + 1)
                 rows, moments, dynamics = rows[is_live], moments[is_live], dynamics.where(is_live)
         self._moments[rows] = moments
 
@@ -133,6 +175,7 @@ class QuadraticProgram:
         """Return the second moments and the counters."""
         return {
             "step": np.array(self.step),
+            "examples": np.array(self.examples),
             "trial_ids": self.trial_ids,
             "diverged": np.array(list(self.diverged.items()), dtype=np.int64).reshape(-1, 2),
             "moments": self._moments,
@@ -141,8 +184,9 @@ class QuadraticProgram:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
         self._keep(np.isin(self.trial_ids, state["trial_ids"]))
+        state = with_examples(state, self._study)
         check_state(state, self.state())
-        self.step = int(state["step"])
+        self._clock = Clock(int(state["step"]), int(state["examples"]))
         self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
         self._moments = np.array(state["moments"])
 
@@ -157,8 +201,6 @@ class Dynamics:
     """What one update does to the states of K trials: the matrices of the model."""
 
     curvature: Floats  # [d]
-    horizon: Horizon
-    schedule: Schedule
     columns: Mapping[str, Floats]  # metaparameter -> [K, 1]
 
     @classmethod
@@ -169,8 +211,7 @@ class Dynamics:
             name: np.array([point.metaparameters[name] for point in points], dtype=np.float64)[:, None]
             for name in metaparameter_names(study)
         }
-        horizon = Horizon(study.max_steps, study.batch_size)
-        return cls(1 / np.arange(1.0, dimension + 1), horizon, load_schedule(study.workload.schedule), columns)
+        return cls(1 / np.arange(1.0, dimension + 1), columns)
 
     def where(self, rows: np.ndarray) -> Dynamics:
         """Return the dynamics of some of the trials."""
@@ -188,34 +229,22 @@ class Dynamics:
         risk: Floats = np.sum(0.5 * self.curvature * moments[..., x, x], axis=-1)
         return risk
 
-    def learning_rate(self, step: int) -> Floats:
-        """Return the rates [K, 1] of the update that `step` updates precede."""
-        clocks = Clocks.of(Clock(step, step * self.horizon.batch_size), 1, self.horizon.batch_size)
-        scheduled = self.schedule({name: column[:, 0] for name, column in self.columns.items()}, clocks, self.horizon)
-        return scheduled["learning_rate"].T if "learning_rate" in scheduled else self.columns["learning_rate"]
-
-    def is_settled(self, step: int) -> np.ndarray:
-        """Return for which trials [K] the learning rate no longer changes."""
-        if not self._decays:
-            return np.full(len(self.columns["learning_rate"]), True)
-        return step >= self.columns["learning_rate_decay_steps"][:, 0]
-
-    def update(self, step: int) -> tuple[Floats, Floats]:
-        """Return A and (c/B) n n^T of the update that `step` updates precede, both [K, d, m, m]."""
-        power = self.columns.get("preconditioner_power", 0.0)
-        a = self.learning_rate(step)
+    def update(self, scheduled: Mapping[str, Floats], batch_size: int) -> tuple[Floats, Floats]:
+        """Return A and (c/B) n n^T, both [K, d, m, m], of an update with these metaparameters [K, 1] scheduled."""
+        now = {**self.columns, **scheduled}
+        power, a = now.get("preconditioner_power", 0.0), now["learning_rate"]
         h = self.curvature ** (1 - power)
         c = self.curvature ** (1 - 2 * power)
         if self._has_velocity:  # u <- b u + g, theta <- theta - a u
-            b = self.columns["momentum"]
+            b = now["momentum"]
             contraction, n = [[1 - a * h, -a * b], [h, b]], [-a, np.ones(1)]
         else:  # theta <- theta - a g
             contraction, n = [[1 - a * h]], [-a]
         if self._has_average:  # z <- r z + (1 - r) theta, with the new theta
-            r = self.columns["ema_decay"]
+            r = now["ema_decay"]
             average = [(1 - r) * entry for entry in contraction[0]] + [r]
             contraction, n = [[*row, np.zeros(1)] for row in contraction] + [average], [*n, (1 - r) * n[0]]
-        noise = [[c / self.horizon.batch_size * n_i * n_j for n_j in n] for n_i in n]
+        noise = [[c / batch_size * n_i * n_j for n_j in n] for n_i in n]
         return self._stack(contraction), self._stack(noise)
 
     def _stack(self, rows: Sequence[Sequence[Floats]]) -> Floats:
@@ -230,10 +259,6 @@ class Dynamics:
     @property
     def _has_average(self) -> bool:
         return "ema_decay" in self.columns
-
-    @property
-    def _decays(self) -> bool:
-        return "learning_rate_decay_steps" in self.columns
 
 
 def transform(matrix: Floats, moments: Floats) -> Floats:
@@ -265,7 +290,7 @@ def jump(moments: Floats, contraction: Floats, noise: Floats, num_steps: int) ->
 
 def metaparameter_names(study: Study) -> list[str]:
     """Return the metaparameters of the study's trials, fixed and searched."""
-    return [*study.workload.fixed_metaparameters, *study.search_space.names]
+    return [*given_metaparameters(study.workload), *study.search_space.names]
 
 
 def check_workload(study: Study) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from batchlab.core.clock import Clock
+from batchlab.core.clock import Clock, constant_examples
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
 
@@ -50,8 +51,8 @@ class Batch(Protocol):
 class Batches(Protocol):
     """The batches of K trials."""
 
-    def ahead(self, clock: Clock, num_steps: int) -> Sequence[Batch]:
-        """Return those of the next steps: so many, or fewer where reading them takes long."""
+    def ahead(self, clock: Clock, batch_sizes: Sequence[int]) -> Sequence[Batch]:
+        """Return those of the next steps: so many of these sizes, or fewer where reading them takes long."""
         ...
 
     def keep(self, live: np.ndarray) -> None:
@@ -147,11 +148,20 @@ class Gathered:
 
 class _GatheredBatches:
     def __init__(self, split: Split, study: Study, trial_ids: Sequence[int], device: torch.device) -> None:
-        self._split, self._size, self._device = split, study.batch_size, device
+        self._split, self._device = split, device
         self._orders = [ExampleOrder(len(split), study.seed, trial_id) for trial_id in trial_ids]
 
-    def ahead(self, clock: Clock, num_steps: int) -> Sequence[Batch]:
-        size, start = self._size, clock.examples
+    def ahead(self, clock: Clock, batch_sizes: Sequence[int]) -> Sequence[Batch]:
+        batches: list[Batch] = []
+        start = clock.examples
+        for size, same in groupby(batch_sizes):
+            num_steps = len(list(same))
+            batches += self._equal(start, num_steps, size)
+            start += constant_examples(num_steps, size)
+        return batches
+
+    def _equal(self, start: int, num_steps: int, size: int) -> Sequence[Batch]:
+        """Return batches of one size, from one example on."""
         orders = [order.take(start, num_steps * size).reshape(num_steps, size) for order in self._orders]
         numbers = torch.from_numpy(np.stack(orders, axis=1)).to(self._device)  # [num_steps, K, B]
         return [Gathered(self._split, each, slice(0, size)) for each in numbers]

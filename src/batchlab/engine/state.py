@@ -6,6 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from batchlab.core.clock import constant_examples
+from batchlab.core.study import Study
+
+
+def with_examples(state: Mapping[str, np.ndarray], study: Study) -> Mapping[str, np.ndarray]:
+    """Return a state with its examples: from before they were counted, when all updates had one batch size."""
+    if "examples" in state or "step" not in state or study.workload.schedules_batch_size:
+        return state
+    return {**state, "examples": np.array(constant_examples(int(state["step"]), study.batch_size))}
+
 
 def check_state(state: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]) -> None:
     """Raise ValueError where arrays have other names, types or shapes than a program's `own`, or are of other trials.

@@ -55,7 +55,9 @@ class Trainable(ABC):
         """Return the metrics on a split: name -> [K] float64."""
 
     @abstractmethod
-    def draw_noise(self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int) -> Noise:
+    def draw_noise(
+        self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int, batch_size: int
+    ) -> Noise:
         """Return what chance decides in a step, for the whole batch of each trial; what a module draws is seeded."""
 
 

@@ -69,5 +69,9 @@ class Journal:
         remove_if_empty(self._place.parent)
 
     def _line(self, report: Report) -> str:
-        told = {"step": report.step, "metrics": dict(report.metrics), "offset": report.offset}
+        told = {
+            "step": report.step,
+            "metrics": {"examples": report.examples, **report.metrics},
+            "offset": report.offset,
+        }
         return json.dumps({**told, "seconds": self.seconds})

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 from batchlab.core.limits import MOST_STEPS
@@ -13,7 +14,7 @@ from batchlab.errors import TrainerError, shown
 
 LONGEST_NAME = 100
 MOST_METRICS = 200
-_COLUMNS = ("step", "trial_id", "replicate")
+_COLUMNS = ("step", "examples", "trial_id", "replicate")
 """Names that a table of measurements has already."""
 
 Patterns = Mapping[str, re.Pattern[str]]
@@ -29,19 +30,32 @@ class Report:
     offset: int = 0
     """How much of the loop's output had been read after it, in bytes."""
 
+    examples: int | None = None
+    """Seen so far, repeats counted, where the loop tells it."""
+
 
 def make_report(step: Any, metrics: Any, offset: int = 0) -> Report:
     """Return a report; TrainerError where its step is no step, or a metric no number. What is None was not measured."""
-    if isinstance(step, float) and step.is_integer():
-        step = int(step)
-    if not isinstance(step, int) or isinstance(step, bool) or not 0 <= step <= MOST_STEPS:
-        raise TrainerError(f"step = {shown(step)} is no whole number from 0: report the number of updates so far.")
+    step = _count("step", step, "updates")
     if not isinstance(metrics, Mapping):
         raise TrainerError(f'{shown(metrics)} at step {step}: report a table of metrics, such as {{"val/loss": 0.3}}.')
     if len(metrics) > MOST_METRICS:
         raise TrainerError(f"{len(metrics):,} metrics at step {step} are more than {MOST_METRICS}.")
     measured = {name: value for name, value in metrics.items() if value is not None}
-    return Report(step, {_name(name): _number(name, value, step) for name, value in measured.items()}, offset)
+    counted = measured.pop("examples", None)
+    examples = None if counted is None else _count("examples", counted, "examples")
+    return Report(step, {_name(name): _number(name, value, step) for name, value in measured.items()}, offset, examples)
+
+
+def _count(name: str, value: Any, things: str) -> int:
+    try:
+        count = int(value) if isinstance(value, float) and value.is_integer() else index(value)
+        if isinstance(value, bool) or not 0 <= count <= MOST_STEPS:
+            raise TypeError
+    except TypeError:
+        told = f"{name} = {shown(value)} is no whole number from 0: report the number of {things} so far."
+        raise TrainerError(told) from None
+    return count
 
 
 def read_json_line(line: str) -> tuple[Any, dict[str, Any]] | None:

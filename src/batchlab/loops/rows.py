@@ -43,7 +43,8 @@ class Rows:
         self.names |= set(report.metrics)
         if self._open is not None and report.step <= self._open.step:
             if report.step == self._open.step:
-                self._open = Report(report.step, {**report.metrics, **self._open.metrics}, report.offset)
+                examples = report.examples if self._open.examples is None else self._open.examples
+                self._open = Report(report.step, {**report.metrics, **self._open.metrics}, report.offset, examples)
             return None
         complete, self._open = self._open, report if report.step > self._last else None
         return self._closed(complete)

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from batchlab.core.entry import AnyEntry, Entry, add_entry, by_name, find_entry
+from batchlab.core.entry import AnyEntry, Entry, Option, add_entry, by_name, find_entry, one_of
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named, Workload
 from batchlab.errors import InputError
@@ -52,6 +52,7 @@ class ScheduleEntry(OptimizerEntry):
     """A schedule."""
 
 
+A_WORD = Option("the name of a metaparameter, or batch_size", lambda value: isinstance(value, str))
 _ADAM = (LEARNING_RATE, BETA_1, BETA_2, EPSILON, WEIGHT_DECAY)
 
 OPTIMIZERS = by_name(
@@ -72,6 +73,17 @@ SCHEDULES = by_name(
             Metaparameter("end_learning_rate_factor", Bounds(0)),
             Metaparameter("learning_rate_decay_steps", POSITIVE),
         ),
+    ),
+    ScheduleEntry(
+        "staircase",
+        "batchlab.optim.schedules",
+        "staircase",
+        (
+            Metaparameter("stage_factor", POSITIVE),
+            Metaparameter("stage_length", POSITIVE),
+            Metaparameter("stage_limit", POSITIVE),
+        ),
+        options={"of": A_WORD, "unit": one_of("examples", "epochs", "steps")},
     ),
 )
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from batchlab.core.clock import Clock
+from batchlab.core.clock import Clock, Clocks
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
 from batchlab.engine.source import Batch, Batches, Microbatch, cut_places
@@ -51,7 +51,7 @@ class Loaded:
         assert self._rows is None
         (trial_id,) = trial_ids
         order = ExampleOrder(self._num_examples, study.seed, trial_id)
-        return _LoadedBatches(_Pipeline(self._reader, self._loaders, order, study.batch_size), study.batch_size, device)
+        return _LoadedBatches(_Pipeline(self._reader, self._loaders, order), device)
 
     def first(self, size: int, num_trials: int, device: torch.device) -> Microbatch:
         """Return the first examples, for one trial."""
@@ -106,12 +106,15 @@ class LoadedMicrobatch:
 
 
 class _LoadedBatches:
-    def __init__(self, pipeline: _Pipeline, batch_size: int, device: torch.device) -> None:
-        self._pipeline, self._batch_size, self._device = pipeline, batch_size, device
+    def __init__(self, pipeline: _Pipeline, device: torch.device) -> None:
+        self._pipeline, self._device = pipeline, device
 
-    def ahead(self, clock: Clock, num_steps: int) -> Sequence[Batch]:
-        most = max(1, EXAMPLES_AHEAD // self._batch_size)
-        return [_LoadedBatch(self._pipeline, clock.step + index, self._device) for index in range(min(num_steps, most))]
+    def ahead(self, clock: Clock, batch_sizes: Sequence[int]) -> Sequence[Batch]:
+        sizes = batch_sizes[: max(1, EXAMPLES_AHEAD // batch_sizes[0])]
+        starts = Clocks.of(clock, sizes).examples.tolist()
+        return [
+            _LoadedBatch(self._pipeline, start, size, self._device) for start, size in zip(starts, sizes, strict=True)
+        ]
 
     def keep(self, live: np.ndarray) -> None:
         if not live.any():
@@ -121,31 +124,35 @@ class _LoadedBatches:
 @dataclass(frozen=True)
 class _LoadedBatch:
     pipeline: _Pipeline
-    step: int
+    start: int
+    batch_size: int
     device: torch.device
 
     def cut(self, size: int) -> Sequence[Microbatch]:
-        parts = cut_places(self.pipeline.batch_size, size)
-        contents = self.pipeline.read(self.step, size)
+        parts = cut_places(self.batch_size, size)
+        contents = self.pipeline.read(self.start, self.batch_size, size)
         return [LoadedMicrobatch(content, part, self.device) for content, part in zip(contents, parts, strict=True)]
 
 
 class _Pipeline:
-    """The microbatches of one trial, step after step, read ahead; whoever asks for another step has it begin there."""
+    """The microbatches of one trial, batch after batch, read ahead.
 
-    def __init__(self, reader: Reader, loaders: int, order: ExampleOrder, batch_size: int) -> None:
-        self._reader, self._loaders, self._order, self.batch_size = reader, loaders, order, batch_size
-        self._next: tuple[int, int] | None = None
+    Whoever asks for another batch than the next one, or for one of another size, has it begin there.
+    """
+
+    def __init__(self, reader: Reader, loaders: int, order: ExampleOrder) -> None:
+        self._reader, self._loaders, self._order = reader, loaders, order
+        self._next: tuple[int, int, int] | None = None
         self._contents: Iterator[Any] = iter(())
 
-    def read(self, step: int, size: int) -> list[Any]:
-        """Return the contents of a step's microbatches, `size` examples each."""
-        if self._next != (step, size):
+    def read(self, start: int, batch_size: int, size: int) -> list[Any]:
+        """Return the contents of the microbatches, `size` examples each, of the batch that begins at `start`."""
+        if self._next != (start, batch_size, size):
             self.end()
-            self._contents = read(self._reader, _trained(self._order, self.batch_size, step, size), self._loaders)
+            self._contents = read(self._reader, _trained(self._order, start, batch_size, size), self._loaders)
         self._next = None
-        contents = [next(self._contents) for _ in cut_places(self.batch_size, size)]
-        self._next = (step + 1, size)
+        contents = [next(self._contents) for _ in cut_places(batch_size, size)]
+        self._next = (start + batch_size, batch_size, size)
         return contents
 
     def end(self) -> None:
@@ -153,10 +160,9 @@ class _Pipeline:
         self._contents, self._next = iter(()), None
 
 
-def _trained(order: ExampleOrder, batch_size: int, first_step: int, size: int) -> Iterator[Request]:
-    """Yield what the microbatches of all steps from one on ask for."""
-    for step in count(first_step):
-        start = step * batch_size
+def _trained(order: ExampleOrder, first: int, batch_size: int, size: int) -> Iterator[Request]:
+    """Yield what the microbatches of all batches from one on ask for, if they are of one size."""
+    for start in count(first, batch_size):
         numbers = order.take(start, batch_size).tolist()
         seeds = seeds_at(start, batch_size, order.seed, order.trial_id, TRAINED).tolist()
         for part in cut_places(batch_size, size):

@@ -67,7 +67,9 @@ class Stepped(Trainable):
                     sums[name] += number * number_of(name, measure(forward.network, batch))
         return {name: np.array([value / len(split)]) for name, value in sums.items()}
 
-    def draw_noise(self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int) -> Noise:
+    def draw_noise(
+        self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int, batch_size: int
+    ) -> Noise:
         """Return nothing: the module draws for itself."""
         seed_modules(study, trial_ids[0], step)
         return Noise()

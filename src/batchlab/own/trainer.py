@@ -80,7 +80,7 @@ class OwnTrainer:
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
         problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
-        whole: MicrobatchSize = "auto" if self._training_step is None else study.batch_size
+        whole: MicrobatchSize = "auto" if self._training_step is None else len(problem.train)
         program = TorchProgram(problem, study, points, self._precision, self._microbatch_size or whole)
         if state is not None:
             program.restore(state)

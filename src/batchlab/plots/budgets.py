@@ -143,7 +143,7 @@ def _with_gaps(series: Series, studies: Sequence[StudyResult]) -> Series:
 
 
 def _length(study: StudyResult, unit: Unit) -> int:
-    return study.end_step if unit == "steps" else study.end_step * study.batch_size
+    return study.end_step if unit == "steps" else study.end_examples
 
 
 def _caption(sweep: TrainedSweep) -> str:

@@ -34,7 +34,7 @@ _MOST_WITH_OTHERS = 2
 _MOST_OTHERS = 30
 _LABELS: dict[Against, str] = {
     "steps": "Steps (updates)",
-    "examples": "Examples (steps \N{MULTIPLICATION SIGN} batch size)",
+    "examples": "Examples (repeats counted)",
     "seconds": "Seconds, from the trial's mean time per step",
 }
 
@@ -46,28 +46,32 @@ class TrialCurve:
     batch_size: int
     trial: Trial
     steps: tuple[int, ...]
+    examples: tuple[int, ...]
+    """Seen before each of the steps, repeats counted."""
+
     values: tuple[float, ...]
     goal_step: int | None
     """The first step that met the goal; None where none did."""
 
-    def x_of(self, step: int, against: Against) -> float | None:
-        """Return where a step lies; None in seconds where the trial's time is not stored."""
-        if against == "steps":
-            return step
-        if against == "examples":
-            return step * self.batch_size
+    def seconds_of(self, step: int) -> float | None:
+        """Return when a step was done, about; None where the trial's time is not stored."""
         seconds = self.trial.wall_seconds
         return step * seconds / self.trial.last_step if seconds and self.trial.last_step else None
 
+    def xs(self, against: Against) -> tuple[float | None, ...]:
+        """Return where each step lies."""
+        if against == "seconds":
+            return tuple(self.seconds_of(step) for step in self.steps)
+        return self.steps if against == "steps" else self.examples
+
     def points(self, against: Against) -> tuple[Point, ...]:
         """Return the curve but for step 0, which has no place on a logarithmic axis."""
-        pairs = zip(self.steps, self.values, strict=True)
-        return tuple(Point(x, value) for step, value in pairs if (x := self.x_of(step, against)))
+        return tuple(Point(x, value) for x, value in zip(self.xs(against), self.values, strict=True) if x)
 
     def goal_point(self, against: Against) -> Point | None:
         """Return the point of the curve where the goal was first met, if it has one."""
-        pairs = zip(self.steps, self.values, strict=True)
-        found = [Point(x, value) for step, value in pairs if step == self.goal_step and (x := self.x_of(step, against))]
+        rows = zip(self.steps, self.xs(against), self.values, strict=True)
+        found = [Point(x, value) for step, x, value in rows if step == self.goal_step and x]
         return found[0] if found else None
 
 
@@ -137,14 +141,14 @@ class CurvesData:
             yield Series(label=label, kind="goal first met", workload=self.workload, quantity=self.metric, points=met)
 
     def _rows(self, one: BatchSizeCurves, curve: TrialCurve) -> Iterator[dict[str, object]]:
-        for step, value in zip(curve.steps, curve.values, strict=True):
+        for step, examples, value in zip(curve.steps, curve.examples, curve.values, strict=True):
             yield {
                 "batch_size": curve.batch_size,
                 "trial_id": curve.trial.trial_id,
                 "is_best": curve is one.best,
                 "step": step,
-                "examples": step * curve.batch_size,
-                "seconds": curve.x_of(step, "seconds"),
+                "examples": examples,
+                "seconds": curve.seconds_of(step),
                 "metric": self.metric,
                 "value": value,
             }
@@ -212,10 +216,12 @@ def _curve(study: StudyResult, trial: Trial, metric: str, goal_step: int | None)
     curve = study.measurements.curve(trial.trial_id)
     values = curve.metrics.get(metric, np.full(len(curve.steps), np.nan))
     keep = np.isfinite(values)
+    assert curve.examples is not None, "a result tells its examples"
     return TrialCurve(
         batch_size=study.batch_size,
         trial=trial,
         steps=tuple(curve.steps[keep].tolist()),
+        examples=tuple(curve.examples[keep].tolist()),
         values=tuple(values[keep].tolist()),
         goal_step=goal_step,
     )
@@ -230,7 +236,7 @@ def _check_metric(studies: Sequence[StudyResult], metric: str) -> None:
 
 def _check_times(curves: Sequence[TrialCurve], workload: str) -> None:
     for curve in curves:
-        if curve.x_of(1, "seconds") is None:
+        if curve.seconds_of(1) is None:
             raise InputError(
                 f"{workload} has no times: trial {curve.trial.trial_id} of batch size {count(curve.batch_size)} stores "
                 "no seconds, as imported ones do not. Use --against steps or --against examples."
@@ -238,7 +244,7 @@ def _check_times(curves: Sequence[TrialCurve], workload: str) -> None:
 
 
 def _with_times(one: BatchSizeCurves) -> BatchSizeCurves:
-    timed = tuple(other for other in one.others if other.x_of(1, "seconds") is not None)
+    timed = tuple(other for other in one.others if other.seconds_of(1) is not None)
     return BatchSizeCurves(best=one.best, others=timed)
 
 

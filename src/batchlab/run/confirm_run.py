@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation, Replicate, replicate_id
-from batchlab.core.measurement import Curve, Measurements
+from batchlab.core.measurement import Measurements
 from batchlab.engine.base import Point
 from batchlab.run.pack import PackTask
 from batchlab.run.part import Part, farthest, read_parts
@@ -88,7 +88,7 @@ class ConfirmRun:
         known = farthest(list(self._parts.values()))
         kept = {number: known[number] for number in self._ids()}
         curves = [part.measurements.curve(number) for number, (_, part) in kept.items()]
-        measurements = Measurements.of([_until(curve, self.end_step) for curve in curves])
+        measurements = Measurements.of([curve.where(curve.steps <= self.end_step) for curve in curves])
         confirmation = Confirmation(
             goal=self._study.goal,
             seeds=self._seeds,
@@ -125,8 +125,3 @@ def _ended_at_goal(outcome: Outcome) -> Outcome:
     if outcome.goal_step is None:
         return outcome
     return Outcome(outcome.trial_id, outcome.goal_step, outcome.goal_step)
-
-
-def _until(curve: Curve, end_step: int) -> Curve:
-    keep = curve.steps <= end_step
-    return Curve(curve.trial_id, curve.steps[keep], {name: values[keep] for name, values in curve.metrics.items()})

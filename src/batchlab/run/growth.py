@@ -159,7 +159,10 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
     check_outcome(folder.folder, record, result)
     rows = result.measurements
     assert record.study is not None and record.end_step is not None
-    rows = rows.where(record.study.evaluation.includes(rows.step))  # that at the end of a budget may lie off the grid
+    is_on_grid = record.study.evaluation.includes(rows.step)  # that at the end of a budget may lie off the grid
+    if record.study.max_examples is not None:  # a budget of examples stays, and so does the row at its end
+        is_on_grid |= rows.step < record.study.max_steps
+    rows = rows.where(is_on_grid)
 
     def place(trial: Trial) -> str:
         return json.dumps(trial.environment, sort_keys=True)
@@ -174,7 +177,7 @@ def known_parts(folder: StudyFolder) -> Iterator[Part]:
         yield Part(part, outcomes, trained, seconds, group[0].environment)
     aside = folder.aside()
     if aside is not None:
-        yield Part.read(*aside)
+        yield Part.read(*aside, record.study)
 
 
 def complete_outcomes(folder: StudyFolder) -> list[Outcome]:
@@ -187,14 +190,16 @@ def complete_outcomes(folder: StudyFolder) -> list[Outcome]:
 def _outcome(record: StudyRecord, trial: Trial, rows: Measurements) -> Outcome:
     """Return what is known of a stored trial: as far as its rows go, and whether it diverged there.
 
-    A loop of the user's own is known to the end of its race: its last row lies where it last reported before.
+    A loop of the user's own is known to the end of its race: its last row lies where it last reported before. And so is
+    a complete trial where examples are limited: it trained to that end, or had none left before it.
     """
     study, curve = record.study, rows.curve(trial.trial_id)
     assert study is not None and record.end_step is not None
     met = curve.steps[study.goal.is_met(curve.metrics[study.goal.metric])] if len(curve.steps) else curve.steps
     goal_step = int(met[0]) if len(met) else None
     last_row = int(curve.steps[-1]) if len(curve.steps) else 0
-    if study.workload.is_own_loop:
+    is_limited = study.max_examples is not None and trial.status is Status.COMPLETE
+    if study.workload.is_own_loop or is_limited:
         last_row = record.end_step
     if trial.status is not Status.INFEASIBLE or trial.diverged_step is None:
         return Outcome(trial.trial_id, last_row, goal_step)
@@ -205,7 +210,8 @@ def _outcome(record: StudyRecord, trial: Trial, rows: Measurements) -> Outcome:
 
 def confirmed_part(folder: StudyFolder) -> Part | None:
     """Return the replicates of a confirmed study as a part, by their numbers."""
-    confirmation = folder.confirmation()
+    record = folder.record()
+    confirmation = folder.confirmation(record)
     if confirmation is None or not confirmation.replicates:
         return None
     outcomes = tuple(
@@ -213,4 +219,5 @@ def confirmed_part(folder: StudyFolder) -> Part | None:
         for each in confirmation.replicates
     )
     seconds = sum(each.wall_seconds or 0.0 for each in confirmation.replicates)
-    return Part(folder.replicates(), outcomes, sum(each.last_step for each in outcomes), seconds, {})
+    rows = folder.replicates().counted(record.facts.batch_size)
+    return Part(rows, outcomes, sum(each.last_step for each in outcomes), seconds, {})

@@ -63,6 +63,7 @@ class _Trial:
         self._id, self._goal = task.points[0].trial_id, task.study.goal
         self._recorder, self.rows = Recorder(task.study), Rows(task.study.goal.metric)
         self._has_ended, self._num_rows = False, 0
+        self._examples: int | None = None  # the last that the loop has told
         self.diverged_step: int | None = None
 
     @property
@@ -90,9 +91,10 @@ class _Trial:
     def take(self, report: Report) -> None:
         """Take a report of the loop."""
         try:
-            self._keep(self.rows.add(report))
+            row = self.rows.add(report)
         except TrainerError as error:
             raise TrainerError(f"{self._name}: {error}") from None
+        self._keep(row)
         self._keep(self.rows.ready(self._end))
         if self._num_rows > MOST_WITHOUT_GOAL and not self.rows.has_metric:
             raise self._without_metric()
@@ -110,7 +112,13 @@ class _Trial:
             self.diverged_step = row.step
             return
         metrics = {name: np.array([value]) for name, value in row.metrics.items()}
-        self._recorder.add(Evaluated(row.step, np.array([self._id]), metrics))
+        self._examples = self._examples if row.examples is None else row.examples
+        if self._examples is not None and self._examples < self._recorder.last_examples:
+            raise TrainerError(
+                f"{self._name}: examples = {self._examples} at step {row.step} are fewer than the "
+                f"{self._recorder.last_examples} before it: report all that were seen so far, at each step or at none."
+            )
+        self._recorder.add(Evaluated(row.step, np.array([self._id]), metrics, examples=self._examples))
         self._hooks.progress(self._recorder.standing())
 
     def result(self, seconds: float, trainer: LoopTrainer) -> PackResult:

@@ -12,10 +12,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from batchlab.core.measurement import Curve, Measurements
+from batchlab.core.measurement import Curve
 from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
@@ -209,20 +210,14 @@ def _tables(folder: StudyFolder) -> dict[int, Curve]:
 def _agree(one: Curve, other: Curve) -> bool:
     """Return whether two curves are equal at all steps to which both have trained."""
     end = min(int(one.steps[-1]), int(other.steps[-1]))
-    tables = [_until(curve, end) for curve in (one, other)]
-    return bool(
-        np.array_equal(tables[0].step, tables[1].step)
-        and tables[0].metrics.keys() == tables[1].metrics.keys()
-        and all(
-            np.array_equal(values, tables[1].metrics[name], equal_nan=True)
-            for name, values in tables[0].metrics.items()
-        )
+    mine, others = (_columns(curve.where(curve.steps <= end)) for curve in (one, other))
+    return mine.keys() == others.keys() and all(
+        np.array_equal(values, others[name], equal_nan=True) for name, values in mine.items()
     )
 
 
-def _until(curve: Curve, end: int) -> Measurements:
-    table = Measurements.of([curve])
-    return table.where(table.step <= end)
+def _columns(curve: Curve) -> dict[str, Any]:
+    return {"step": curve.steps, "examples": curve.examples, **curve.metrics}
 
 
 def _join_parts(source: StudyFolder, place: StudyFolder) -> int:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from batchlab.core.clock import constant_examples
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
-from batchlab.engine.base import Point, Program, Trainer
+from batchlab.engine.base import Point, Program, Trainer, can_train
 from batchlab.engine.loop import Evaluated, train
 from batchlab.errors import BatchlabError, Interrupted, shown
 from batchlab.run.standing import Standing
@@ -106,6 +107,8 @@ class Recorder:
         """Keep the metrics of the live trials; a step that is there already, from before a pause, is left as it is."""
         if self._rows and evaluated.step <= self._rows[-1].step:
             return
+        if evaluated.examples is None:
+            evaluated = replace(evaluated, examples=constant_examples(evaluated.step, self._study.batch_size))
         self._rows.append(evaluated)
         values = evaluated.column(self._goal.metric)
         for trial_id in evaluated.trial_ids[self._goal.is_met(values)].tolist():
@@ -118,6 +121,11 @@ class Recorder:
     def last_step(self) -> int:
         """The step of the last row, -1 where there is none."""
         return self._rows[-1].step if self._rows else -1
+
+    @property
+    def last_examples(self) -> int:
+        """The examples of the last row, 0 where there is none."""
+        return self._rows[-1].examples or 0 if self._rows else 0
 
     def standing(self) -> Standing:
         """Return how far the pack is, as of its last evaluation."""
@@ -133,21 +141,25 @@ class Recorder:
     def measurements(self) -> Measurements:
         """Return all rows as columns, sorted by trial and step; NaN where a metric was not measured."""
         trial_id = np.concatenate([row.trial_ids for row in self._rows])
-        step = np.repeat([row.step for row in self._rows], [len(row.trial_ids) for row in self._rows])
+        num_live = [len(row.trial_ids) for row in self._rows]
+        step = np.repeat([row.step for row in self._rows], num_live)
+        examples = np.repeat(np.array([row.examples for row in self._rows], dtype=np.int64), num_live)
         order = np.lexsort((step, trial_id))
         names = dict.fromkeys(name for row in self._rows for name in row.metrics)
         metrics = {name: np.concatenate([row.column(name) for row in self._rows])[order] for name in names}
-        return Measurements(trial_id[order], step[order], metrics)
+        return Measurements(trial_id[order], step[order], metrics, examples[order])
 
     def restore(self, columns: Mapping[str, np.ndarray]) -> None:
         """Take up the rows of a checkpoint; one at the end of a budget that has grown since is no longer evaluated."""
-        names = [name for name in columns if name not in ("trial_id", "step")]
+        names = [name for name in columns if name not in ("trial_id", "step", "examples")]
         evaluated = set(self._study.evaluation.steps(self._study.max_steps))
         for step in np.unique(columns["step"]):
             if int(step) not in evaluated:
                 continue
             rows = columns["step"] == step
-            self.add(Evaluated(int(step), columns["trial_id"][rows], {name: columns[name][rows] for name in names}))
+            metrics = {name: columns[name][rows] for name in names}
+            examples = int(columns["examples"][rows][0]) if "examples" in columns else None  # not before format 4
+            self.add(Evaluated(int(step), columns["trial_id"][rows], metrics, examples=examples))
         self._num_evaluations = 0
 
 
@@ -176,15 +188,16 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
             _check_columns(task, saved, evaluated)
         recorder.add(evaluated)
         hooks.progress(recorder.standing())
-        if task.pause_step is not None and task.pause_step <= evaluated.step < end_step():
+        may_pause = task.pause_step is not None and task.pause_step <= evaluated.step < end_step()
+        if may_pause and can_train(program):
             between_chunks.save(task.checkpoint)
             return None
     if not task.stops_at_goal:
         hooks.confirm_end(_own_end(task, program, recorder))
     if task.kept_state is not None:
         between_chunks.save(task.kept_state)
-    outcomes = [_outcome(point.trial_id, program, recorder) for point in task.points]
-    trained_steps = sum(outcome.last_step for outcome in outcomes)
+    outcomes = [_outcome(point.trial_id, program, recorder, task.study) for point in task.points]
+    trained_steps = sum(min(outcome.last_step, program.step) for outcome in outcomes)
     return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started, trained_steps)
 
 
@@ -220,6 +233,8 @@ def _state_problem(program: Program, task: PackTask, saved: Mapping[str, np.ndar
         {name: (array.dtype, array.shape) for name, array in state.items()}
         for state in (_part(saved, "program."), program.state())
     ]
+    if "examples" not in kinds[0]:  # as in every checkpoint from before lab format 4
+        kinds[1].pop("examples", None)
     if kinds[0] != kinds[1]:
         return "its arrays have other names, shapes or types than the trainer's"
     live, diverged = set(program.trial_ids.tolist()), program.diverged
@@ -255,9 +270,11 @@ def _own_end(task: PackTask, program: Program, recorder: Recorder) -> int:
     return task.study.end_step(min(goal_steps, default=None))
 
 
-def _outcome(trial_id: int, program: Program, recorder: Recorder) -> Outcome:
+def _outcome(trial_id: int, program: Program, recorder: Recorder, study: Study) -> Outcome:
+    """Return what became of a trial; one that has no examples left is known to the end of its study."""
     diverged_step = program.diverged.get(trial_id)
-    last_step = program.step if diverged_step is None else diverged_step
+    last_step = program.step if can_train(program) else study.max_steps
+    last_step = last_step if diverged_step is None else diverged_step
     return Outcome(trial_id, last_step, recorder.goal_steps.get(trial_id), diverged_step)
 
 
@@ -283,7 +300,8 @@ class _Checkpoints:
 
     def save(self, path: Path) -> None:
         rows = self._recorder.measurements()
-        columns = {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}
+        assert rows.examples is not None
+        columns = {"trial_id": rows.trial_id, "step": rows.step, "examples": rows.examples, **rows.metrics}
         write_checkpoint(
             path,
             {

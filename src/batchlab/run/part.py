@@ -29,8 +29,9 @@ class Part:
     environment: dict[str, Any]
 
     @classmethod
-    def read(cls, measurements: Measurements, record: dict[str, Any]) -> Self:
+    def read(cls, measurements: Measurements, record: dict[str, Any], study: Study) -> Self:
         """Return the part of a table and the record that travels with it; DamagedError where it tells no outcomes."""
+        measurements = measurements.counted(study.batch_size)
         try:
             outcomes = tuple(Outcome(**each) for each in record["outcomes"])
             trained = record.get("trained_steps", sum(outcome.last_step for outcome in outcomes))
@@ -70,7 +71,7 @@ def read_parts(folder: StudyFolder, study: Study) -> dict[str, Part]:
         check_part(folder.part_path(name), rows, record, study)
     for _, error in repeats({folder.part_path(name): record["outcomes"] for name, (_, record) in found.items()}):
         raise error
-    return {name: Part.read(*part) for name, part in found.items()}
+    return {name: Part.read(*part, study) for name, part in found.items()}
 
 
 def farthest(parts: Sequence[Part]) -> dict[int, tuple[Outcome, Part]]:

@@ -237,7 +237,7 @@ class StudyRun:
         curve = _until(part.measurements, end_step).curve(trial_id)
         if len(curve.steps):
             return curve
-        return Curve(trial_id, np.array([0]), {self.study.goal.metric: np.array([np.nan])})
+        return Curve(trial_id, np.array([0]), {self.study.goal.metric: np.array([np.nan])}, np.array([0]))
 
     def _trial(self, outcome: Outcome, part: Part, curve: Curve) -> Trial:
         is_infeasible = outcome.trial_id in self.race.infeasible

@@ -56,8 +56,20 @@ def problems(
         yield "trials.json", problem
     if not _is_sorted(measurements) or _last_steps(measurements) != {t.trial_id: t.last_step for t in trials}:
         yield "measurements.parquet", "its trials end at other steps than trials.json tells"
+    if miscount := examples_problem(measurements, record.study):
+        yield "measurements.parquet", miscount
     for problem in _confirmation_problems(trials, confirmation) if confirmation else ():
         yield "confirmed.json", problem
+
+
+def examples_problem(rows: Measurements, study: Study) -> str | None:
+    """Return what of the examples of rows, which are sorted, cannot be; None where all is well."""
+    if rows.examples is None:
+        return "it does not tell its examples" if study.workload.schedules_batch_size else None
+    is_same = np.diff(rows.trial_id) == 0
+    if np.any(rows.examples < 0) or np.any(np.diff(rows.examples)[is_same] < 0):
+        return "its examples become fewer"
+    return None
 
 
 def steps_to_goal(result: StudyResult, goal: Goal) -> int | None:

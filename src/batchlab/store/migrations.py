@@ -65,6 +65,14 @@ def m003_files_are_sealed(folder: Path) -> None:
                     _seal_study(study, None if spec is None else fixed_digest(spec))
 
 
+def m004_rows_tell_examples(folder: Path) -> None:
+    """Format 4: tables have a column `examples`, and a batch size may be scheduled. No file is written anew.
+
+    Readers fill the column of older tables. But an older batchlab would take it for a metric, write it with gaps where
+    a study grows, and go by step times batch size where that is wrong.
+    """
+
+
 def lacks_seals(folder: Path) -> bool:
     """Return whether a lab is of a format from before there were seals, whatever it tells: specs, and not one sealed.
 
@@ -116,7 +124,11 @@ def _seal_packs(study: StudyFolder, fingerprint: str) -> None:
         write_checkpoint(path, read_checkpoint(path) or {}, fingerprint)
 
 
-MIGRATIONS: dict[int, Callable[[Path], None]] = {2: m002_points_are_a_sequence, 3: m003_files_are_sealed}
+MIGRATIONS: dict[int, Callable[[Path], None]] = {
+    2: m002_points_are_a_sequence,
+    3: m003_files_are_sealed,
+    4: m004_rows_tell_examples,
+}
 SEALED_SINCE = 3
 """The format since which a file without a seal is a damaged one."""
 

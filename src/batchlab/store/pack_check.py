@@ -14,6 +14,7 @@ from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.errors import DamagedError
+from batchlab.store.consistency import examples_problem
 from batchlab.store.pack_name import names_pack
 from batchlab.store.seal import damaged
 
@@ -86,24 +87,28 @@ def _outcome_problems(rows: Measurements, outcome: dict[str, Any], study: Study)
     if outcome.get("goal_step") != (int(met[0]) if len(met) else None):
         yield f"trial {outcome['trial_id']} met the goal at another step than it tells"
     last, told = int(steps[-1]), outcome["last_step"]
-    latest = study.max_steps if study.workload.is_own_loop else last if diverged is None else diverged
+    ends_early = study.workload.is_own_loop or study.max_examples is not None
+    latest = study.max_steps if ends_early else last if diverged is None else diverged
     if not last <= told <= latest:
         yield f"trial {outcome['trial_id']} ends at step {last}, and it tells of {told}"
 
 
 def _checkpoint_problems(path: Path, arrays: Mapping[str, np.ndarray], study: Study) -> Iterator[str]:
     columns = {name.removeprefix("rows."): array for name, array in arrays.items() if name.startswith("rows.")}
-    ids, step = columns.pop("trial_id", None), columns.pop("step", None)
+    ids, step, examples = (columns.pop(name, None) for name in ("trial_id", "step", "examples"))
     if ids is None or step is None or not all(_is_whole(column) for column in (ids, step)):
         yield "it names no trials"
         return
-    if any(column.shape != step.shape or column.dtype.kind not in "fiu" for column in (ids, *columns.values())):
+    all_columns = (ids, *columns.values(), *([] if examples is None else [examples]))
+    if any(column.shape != step.shape or column.dtype.kind not in "fiu" for column in all_columns):
         yield "its columns do not fit each other"
         return
     seconds = arrays.get("seconds")
     if seconds is None or seconds.shape != () or seconds.dtype.kind not in "fiu" or not _is_amount(seconds.item()):
         yield "it does not tell how long it took"
-    yield from _row_problems(path, Measurements(ids, step, columns), set(ids.tolist()), study)
+    if examples is not None and not _is_whole(examples):
+        yield "its examples are no whole numbers"
+    yield from _row_problems(path, Measurements(ids, step, columns, examples), set(ids.tolist()), study)
 
 
 def _is_whole(column: np.ndarray) -> bool:
@@ -143,6 +148,8 @@ def _step_problems(rows: Measurements, study: Study) -> Iterator[str]:
     if np.any(np.diff(rows.trial_id) < 0) or np.any(np.diff(step)[is_same] <= 0):
         yield "its rows are not in order, or a row is there twice"
         return
+    if problem := examples_problem(rows, study):
+        yield problem
     if study.workload.is_own_loop:  # which reports when it likes
         return
     grid = np.fromiter(study.evaluation.steps(int(step.max()) + 1), dtype=np.int64)[:-1]

@@ -30,8 +30,14 @@ MOST_BYTES = 1 << 34
 
 def write_measurements(path: Path, measurements: Measurements, record: Any = None, *, sync: bool = True) -> FileSeal:
     """Write the table and return its seal; `record`, any JSON data, travels in the same file."""
-    columns = {"trial_id": measurements.trial_id, "step": measurements.step, **measurements.metrics}
+    columns = {"trial_id": measurements.trial_id, **_columns(measurements)}
     return _write(path, columns, record, sync)
+
+
+def _columns(measurements: Measurements) -> dict[str, np.ndarray]:
+    """Return step, examples where they were counted, and metrics by the names of their columns."""
+    counted = {} if measurements.examples is None else {"examples": measurements.examples}
+    return {"step": measurements.step, **counted, **measurements.metrics}
 
 
 def _write(path: Path, columns: dict[str, np.ndarray], record: Any, sync: bool) -> FileSeal:
@@ -57,7 +63,7 @@ def _content_digest(record: bytes, columns: dict[str, np.ndarray]) -> str:
 def write_replicates(path: Path, measurements: Measurements, record: Any = None) -> FileSeal:
     """Write the table of replicates: their numbers as two columns, `trial_id` and `replicate`."""
     replicate, trial_id = np.divmod(measurements.trial_id, REPLICATE_STRIDE)
-    columns = {"trial_id": trial_id, "replicate": replicate, "step": measurements.step, **measurements.metrics}
+    columns = {"trial_id": trial_id, "replicate": replicate, **_columns(measurements)}
     return _write(path, columns, record, sync=True)
 
 
@@ -68,7 +74,7 @@ def read_replicates(path: Path, seal: FileSeal | None = None) -> Measurements:
     if "replicate" not in metrics:
         raise damaged(path, "it is no table of replicates")
     replicate = metrics.pop("replicate").astype(np.int64)
-    return Measurements(replicate * REPLICATE_STRIDE + columns.trial_id, columns.step, metrics)
+    return Measurements(replicate * REPLICATE_STRIDE + columns.trial_id, columns.step, metrics, columns.examples)
 
 
 def read_measurements(path: Path, metrics: list[str] | None = None, seal: FileSeal | None = None) -> Measurements:
@@ -96,9 +102,7 @@ def read_whole(path: Path, *, is_sealed: bool = True) -> tuple[Measurements, Any
         record = json.loads(notes[RECORD_KEY])
     except (KeyError, ValueError, RecursionError):
         raise damaged(path, "it carries no record") from None
-    columns = {
-        name: {"trial_id": rows.trial_id, "step": rows.step, **rows.metrics}[name] for name in _names(path, content)
-    }
+    columns = {name: {"trial_id": rows.trial_id, **_columns(rows)}[name] for name in _names(path, content)}
     found = notes.get(DIGEST_KEY)
     if (found or is_sealed) and found != _content_digest(notes[RECORD_KEY], columns).encode():
         raise changed(path)
@@ -125,15 +129,19 @@ def _content(path: Path) -> bytes:
 
 def _parse(path: Path, content: bytes, metrics: list[str] | None = None, *, is_known: bool = False) -> Measurements:
     """Return the table in some bytes; of `is_known` ones the pages' checksums need no proof."""
-    names = [name for name in _names(path, content) if name not in ("trial_id", "step")]
-    wanted = names if metrics is None else [name for name in names if name in metrics]
+    names = _names(path, content)
     with _named_when_damaged(path):
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=not is_known)
-        table = file.read(columns=["trial_id", "step", *wanted])
+        # A loop of the user's own may have called a metric so, before there was such a column.
+        is_counted = "examples" in names and pa.types.is_integer(file.schema_arrow.field("examples").type)
+        columns = ["trial_id", "step", *(["examples"] if is_counted else [])]
+        wanted = [name for name in names if name not in columns and (metrics is None or name in metrics)]
+        table = file.read(columns=[*columns, *wanted])
         return Measurements(
             trial_id=_whole_numbers(table["trial_id"]),
             step=_whole_numbers(table["step"]),
             metrics={name: to_numpy(table[name]) for name in wanted},
+            examples=_whole_numbers(table["examples"]) if is_counted else None,
         )
 
 

@@ -30,7 +30,16 @@ CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",  # what does not fit into the memory goes nowhere
     "python_enable_replacements": "false",  # a name in a query is never a variable of the caller
 }
-_MEASUREMENTS = {"sweep": pa.string(), "batch_size": pa.int64(), "trial_id": pa.int64(), "step": pa.int64()}
+_MEASUREMENTS = {
+    "sweep": pa.string(),
+    "batch_size": pa.int64(),
+    "trial_id": pa.int64(),
+    "step": pa.int64(),
+    "examples": pa.int64(),
+}
+_COUNTED = "select * replace (coalesce(examples, step * batch_size)::bigint as examples) from stored_measurements"
+"""`Measurements.counted` in SQL: in tables without the column all updates had one batch size."""
+
 _TRIALS = {"sweep": pa.string(), "batch_size": pa.int64(), "trial_id": pa.int64(), "status": pa.string()}
 
 
@@ -49,7 +58,8 @@ class _Finished:
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     """Return a DuckDB connection with the views `measurements` and `trials` over the finished studies of a lab.
 
-    Both carry the columns `sweep` and `batch_size`; metrics are columns named `split/metric`, in double quotes.
+    Both carry the columns `sweep` and `batch_size`, measurements `step` and `examples`; metrics are columns named
+    `split/metric`, in double quotes.
     Every file is checked against its seal first; DamagedError names one that is not as it was written. Nothing can be
     written through the connection, in the lab or elsewhere, and nothing else can be read.
     """
@@ -57,7 +67,8 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     sizes = [(sweep, size) for sweep in lab.sweeps() for size in sweep.batch_sizes]
     studies = [study for sweep, size in sizes if (study := _finished(lab, sweep, size)) is not None]
     connection = duckdb.connect(config=dict(CLOSED))
-    connection.register("measurements", _measurements(studies))
+    connection.register("stored_measurements", _measurements(studies))
+    connection.execute(f"create view measurements as {_COUNTED}")
     connection.register("trials", _trials(studies))
     connection.execute("set lock_configuration = true")
     return connection

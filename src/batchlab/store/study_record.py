@@ -137,7 +137,9 @@ class StudyRecord(Value):
     @property
     def full_steps(self) -> int:
         """The steps that the full protocol would train at the least; 0 where that is not known."""
-        return self.study.trials * self.study.max_steps if self.study else 0
+        if self.study is None or self.study.max_examples is not None:
+            return 0
+        return self.study.trials * self.study.max_steps
 
     def result(
         self, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None = None

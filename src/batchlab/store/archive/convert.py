@@ -202,7 +202,9 @@ def join(tables: Sequence[Measurements]) -> Measurements:
         name: np.concatenate([empty, *(table.metrics.get(name, np.full(len(table), np.nan)) for table in tables)])
         for name in names
     }
-    whole = Measurements(trial_id, step, metrics)
+    counts = [table.examples for table in tables if table.examples is not None]
+    examples = np.concatenate(counts) if counts and len(counts) == len(tables) else None
+    whole = Measurements(trial_id, step, metrics, examples)
     return whole if _is_sorted(trial_id, step) else whole.where(np.lexsort((step, trial_id)))
 
 
@@ -223,7 +225,8 @@ def _parse_one_by_one(names: list[str], bodies: Mapping[int, bytes]) -> tuple[li
 
 def _column_names(header: bytes) -> list[str]:
     names = header.decode("utf-8", "replace").replace('"', "").split(",")
-    if names[0] != "step" or not all(_METRIC.fullmatch(name) for name in names[1:]) or len(set(names)) < len(names):
+    metrics = names[2:] if names[1:2] == ["examples"] else names[1:]  # of an own export, where they are no multiple
+    if names[0] != "step" or not all(map(_METRIC.fullmatch, metrics)) or len(set(names)) < len(names):
         raise RejectedError(f"measurements.csv has an unknown header: {','.join(names)[:200]}")
     if len(names) > MOST_METRICS + 1:
         raise RejectedError(f"measurements.csv has {len(names):,} columns, more than {MOST_METRICS + 1}")
@@ -238,7 +241,8 @@ def _parse(names: list[str], bodies: Mapping[int, bytes]) -> Measurements:
     if table.num_rows != sum(counts):
         raise RejectedError("measurements.csv has empty or doubled line ends")
     trial_id = np.repeat(np.fromiter(bodies, np.int64, len(bodies)), counts)
-    rows = Measurements(trial_id, to_numpy(table["step"]), {name: to_numpy(table[name]) for name in names[1:]})
+    columns = {name: to_numpy(table[name]) for name in names[1:]}
+    rows = Measurements(trial_id, to_numpy(table["step"]), examples=columns.pop("examples", None), metrics=columns)
     if len(rows) and rows.step.min() < 0:
         raise RejectedError("measurements.csv has a negative step")
     if not _is_sorted(trial_id, rows.step):
@@ -247,7 +251,7 @@ def _parse(names: list[str], bodies: Mapping[int, bytes]) -> Measurements:
 
 
 def _read_csv(names: list[str], content: bytes) -> pa.Table:
-    types = {name: pa.int64() if name == "step" else pa.float64() for name in names}
+    types = {name: pa.int64() if name in ("step", "examples") else pa.float64() for name in names}
     if not content:
         return pa.table({name: pa.array([], kind) for name, kind in types.items()})
     try:
@@ -258,6 +262,7 @@ def _read_csv(names: list[str], content: bytes) -> pa.Table:
         )
     except pa.ArrowException as error:
         raise RejectedError(f"measurements.csv cannot be read: {str(error).splitlines()[0][:200]}") from None
-    if table["step"].null_count:
-        raise RejectedError("measurements.csv has a row without a step")
+    for name, words in (("step", "a step"), ("examples", "examples")):
+        if name in names and table[name].null_count:
+            raise RejectedError(f"measurements.csv has a row without {words}")
     return table

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
 from batchlab.errors import InputError, LabError, shown
@@ -83,7 +83,8 @@ def _check_distinct(sweeps: list[StoredSweep]) -> None:
 def _study_files(sweep: StoredSweep, record: StudyRecord, result: StudyResult) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a study by their paths within its folder."""
     yield "study.json", _json(_study(sweep, record, result))
-    texts, header = _csv_texts(result.measurements), _header(result.measurements)
+    columns = {"step": result.measurements.step, **_examples(result), **result.measurements.metrics}
+    texts, header = _csv_texts(result.measurements.trial_id, columns), ",".join(columns).encode() + b"\n"
     for trial in result.trials:
         yield f"{trial.trial_id}/metadata.json", _json(_metadata(trial))
         yield f"{trial.trial_id}/measurements.csv", header + texts.get(trial.trial_id, b"")
@@ -125,17 +126,17 @@ def _json(data: dict[str, Any]) -> bytes:
     return json.dumps(data, indent=2, sort_keys=True).encode()
 
 
-def _header(measurements: Measurements) -> bytes:
-    return ",".join(["step", *measurements.metrics]).encode() + b"\n"
+def _examples(result: StudyResult) -> dict[str, np.ndarray]:
+    """Return the column that the published layout has not, where step and batch size do not tell it."""
+    return {} if result.has_one_batch_size else {"examples": result.examples}
 
 
-def _csv_texts(measurements: Measurements) -> dict[int, bytes]:
+def _csv_texts(trial_id: np.ndarray, columns: Mapping[str, np.ndarray]) -> dict[int, bytes]:
     """Return the rows of every trial as CSV: all at once, then cut at the line ends."""
     out = io.BytesIO()
-    table = pa.table({"step": measurements.step, **measurements.metrics})
-    pa.csv.write_csv(table, out, pa.csv.WriteOptions(include_header=False))
+    pa.csv.write_csv(pa.table(dict(columns)), out, pa.csv.WriteOptions(include_header=False))
     lines = out.getvalue().splitlines(keepends=True)
     texts: dict[int, list[bytes]] = {}
-    for trial_id, line in zip(measurements.trial_id.tolist(), lines, strict=True):
-        texts.setdefault(trial_id, []).append(line)
-    return {trial_id: b"".join(parts) for trial_id, parts in texts.items()}
+    for number, line in zip(trial_id.tolist(), lines, strict=True):
+        texts.setdefault(number, []).append(line)
+    return {number: b"".join(parts) for number, parts in texts.items()}

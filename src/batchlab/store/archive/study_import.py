@@ -118,7 +118,8 @@ def _convert(job: StudyJob, place: Path, pieces: Sequence[Piece]) -> StudyOutcom
         return StudyOutcome(path, rejected=[(str(path), str(error))])
     folder = StudyFolder(place / "study")
     make_folder(folder.folder)
-    folder.finish(record, converted.trials, converted.measurements, sync=False)
+    rows = converted.measurements
+    folder.finish(record, converted.trials, rows if spec is None else rows.counted(path.batch_size), sync=False)
     write_sealed(place / OUTCOME, {"rejected": converted.rejected, "spec": spec and spec.plain()}, sync=False)
     return _outcome(path, folder, record, converted.rejected, spec)
 
