@@ -43,7 +43,8 @@ def check_network(study: Study, facts: DatasetFacts) -> None:
     _check_fit(study, facts)
     _check_metaparameters(study, [LABEL_SMOOTHING] if facts.task == "classification" else [])
     _check_batch_size(study, facts.train_examples, f" of {facts.name}")
-    check_schedule(study, facts.train_examples)
+    if facts.train_examples is not None:
+        check_schedule(study, facts.train_examples)
     check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
     check_goal(study.goal, measured, [f"{split}/{metric}" for split in facts.splits for metric in facts.metrics])
@@ -97,10 +98,10 @@ def _corners(study: Study) -> Iterator[dict[str, float]]:
     """Yield points at which each metaparameter of the schedule is at an end of its range; the others are anywhere."""
     space, scheduled = study.search_space, schedule_entry(study.workload.schedule)
     fixed = {**scheduled.defaults(()), **given_metaparameters(study.workload)}
-    ends = {name: _values(space[name]) for name in space.names}
+    ends = {name: (min(values), max(values)) for name in space.names for values in [_values(space[name])]}
     varied = [each.name for each in scheduled.metaparameters if each.name in ends]
     for corner in product(*(ends[name] for name in varied)):
-        yield {**fixed, **{name: values[0] for name, values in ends.items()}, **dict(zip(varied, corner, strict=True))}
+        yield {**fixed, **{name: low for name, (low, _) in ends.items()}, **dict(zip(varied, corner, strict=True))}
 
 
 def _values(dimension: Range | Values) -> Sequence[float]:
