@@ -56,6 +56,15 @@ def test_own_trainer_prints_what_the_docs_show(tmp_path):
     assert f"$ python examples/02_own_trainer.py\n{printed}" in blocks(ROOT / "docs" / "extending.md", "console")
 
 
+@pytest.mark.slow
+def test_observer_sees_larger_gradients_of_smaller_batches(tmp_path):
+    printed = run_python(str(ROOT / "examples" / "08_observer.py"), folder=tmp_path)
+
+    lines = [re.findall(r"is (\S+), .* of 4 (\S+)", line)[0] for line in printed.splitlines()]
+    assert len(lines) == 2
+    assert all(float(whole) < float(part) for whole, part in lines)
+
+
 OWN_EXAMPLES = {
     "03_own_network.py": "moons/Net/adamw",
     "04_hugging_face.py": "halves/BertForSequenceClassification/adamw",
@@ -124,7 +133,12 @@ def test_own_program_is_run_as_the_docs_show(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("document", "example"), [("README.md", "01_first_study.py"), ("docs/extending.md", "02_own_trainer.py")]
+    ("document", "example"),
+    [
+        ("README.md", "01_first_study.py"),
+        ("docs/extending.md", "02_own_trainer.py"),
+        ("docs/extending.md", "08_observer.py"),
+    ],
 )
 def test_documents_show_the_examples_verbatim(document, example):
     assert (ROOT / "examples" / example).read_text() in blocks(ROOT / document, "python")

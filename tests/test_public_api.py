@@ -18,6 +18,7 @@ PUBLIC = [
     "Lab",
     "LoopSweep",
     "Measurements",
+    "Observer",
     "Point",
     "Program",
     "Study",

@@ -18,6 +18,7 @@ _HOMES = {
     "Lab": "batchlab.store.lab",
     "LoopSweep": "batchlab.own.loop_sweep",
     "Measurements": "batchlab.core.measurement",
+    "Observer": "batchlab.engine.observer",
     "Point": "batchlab.engine.base",
     "Program": "batchlab.engine.base",
     "Study": "batchlab.core.study",

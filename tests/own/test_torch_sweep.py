@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,9 +10,11 @@ from torch.utils.data import TensorDataset
 
 from batchlab.core.clock import Clock
 from batchlab.engine.base import Point, UpTo
+from batchlab.engine.observer import Observer
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.optim import registry
 from batchlab.run.runner import run_sweep
+from batchlab.store.lab import Lab
 
 POINT = {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
 
@@ -161,6 +164,55 @@ def test_at_a_prompt_it_is_trained_in_this_process(make_own, tmp_path):
 
     assert [row.batch_size for row in summary.rows] == [4, 16]
     assert all(row.steps is not None for row in summary.rows)
+
+
+class LastNorm(Observer):
+    """The norm of the last gradient of a batch, at every other step."""
+
+    metrics = ("train/norm",)
+
+    def start(self, parameters):
+        return {"norm": parameters.new_full((len(parameters),), torch.nan)}
+
+    def see_batch(self, state, batch):
+        state["norm"] = batch.gradients.norm(dim=1).where(torch.tensor(batch.step % 2 == 0), torch.nan)
+
+    def report(self, state):
+        return {"train/norm": state["norm"]}
+
+
+def test_what_observers_report_is_stored_at_the_steps_where_it_is_measured(make_own, tmp_path):
+    own = make_own(observers=[LastNorm()], evaluate={"every": 1}, max_steps=30, batch_sizes=[16], protocol="full")
+
+    run_sweep(own, tmp_path / "lab")
+
+    (result,) = Lab.open(tmp_path / "lab").results(own.spec).results
+    rows = result.measurements
+    is_seen = (rows.step % 2 == 0) & (rows.step > 0)
+    assert sorted(rows.metrics) == ["train/norm", "val/error", "val/loss"]
+    assert np.array_equal(np.isfinite(rows.metrics["train/norm"]), is_seen)
+    assert (rows.metrics["train/norm"][is_seen] > 0).all()
+
+
+def test_a_goal_may_be_of_what_is_observed_if_it_is_a_number_from_the_start(make_own, tmp_path):
+    own = make_own(observers=[LastNorm()], goal="train/norm < 0.5")
+
+    with pytest.raises(TrainerError, match=r'evaluate\(\)\["train/norm"\] is nan at step 0'):
+        run_sweep(own, tmp_path / "lab")
+
+
+@pytest.mark.parametrize("observer", [LastNorm, type("Loss", (LastNorm,), {"metrics": ("norm",)})()])
+def test_what_is_no_observer_is_refused_at_once(make_own, observer):
+    with pytest.raises(InputError, match="is no observer: give an object, LastNorm|call it train/NAME"):
+        make_own(observers=[observer])
+
+
+def test_an_observer_takes_no_name_that_is_measured(make_own, tmp_path):
+    observer = type("Loss", (LastNorm,), {"metrics": ("train/loss",)})()
+    own = make_own(observers=[observer], evaluate={"every": 10, "splits": ["train", "val"]})
+
+    with pytest.raises(InputError, match=r"Loss.metrics: train/loss is measured already: choose another name\."):
+        run_sweep(own, tmp_path / "lab")
 
 
 class Halving(torch.optim.Optimizer):

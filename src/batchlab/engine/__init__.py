@@ -24,6 +24,7 @@ Who owns which memory:
 - Examples belong to a `source.Source`, which all programs of a process share. Of tensors a batch is an index gather;
   the Datasets of a user are read by processes of their own (`own.loaded`).
 
-A step, in `program`: ask for the batch, differentiate its microbatches, update. What a batch is and how a loss comes of
-it is the `trainable.Trainable`'s: `problem.Problem` has inputs and labels. `loop` trains to each evaluated step.
+A step, in `program`: ask for the batch, differentiate its microbatches, update. An `observer.Observer` sees each of the
+gradients before they are added up. What a batch is and how a loss comes of it is the `trainable.Trainable`'s:
+`problem.Problem` has inputs and labels. `loop` trains to each evaluated step.
 """

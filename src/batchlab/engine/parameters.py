@@ -32,6 +32,8 @@ class ParameterMatrix:
         self._is_written, self._is_adding = is_written, True
         self._adopted: dict[str, nn.Parameter] = {}
         self._taken: set[str] = set()
+        self._is_apart, self._num_parts = False, 0
+        self._sum = self.gradients  # of parts that are kept apart: memory of its own where there are any
         self.start(num_microbatches=1)
 
     @classmethod
@@ -68,8 +70,12 @@ class ParameterMatrix:
             self._taken.add(name)
         parameter.grad = None
 
-    def start(self, num_microbatches: int) -> None:
-        """Make ready for a gradient in one or more parts; of a single one, layers may write theirs in place."""
+    def start(self, num_microbatches: int, *, are_seen: bool = False) -> None:
+        """Make ready for a gradient in one or more parts; of a single one, layers may write theirs in place.
+
+        Parts that `are_seen` stay apart: after each `differentiate` the matrix holds its part alone.
+        """
+        self._is_apart, self._num_parts = are_seen and num_microbatches > 1, 0
         self._taken.clear()
         if self._adopted:
             return
@@ -86,6 +92,8 @@ class ParameterMatrix:
         The trials share no parameters, so the gradient of the sum holds every trial's gradient, exactly.
         A layer that has written its own gradient returns none here.
         """
+        if self._is_apart:
+            self._put_aside()
         if self._adopted:
             self._differentiate_adopted(losses)
             return
@@ -109,6 +117,22 @@ class ParameterMatrix:
             if name not in self._taken:  # no part of this loss
                 self._slots[name].zero_()
             parameter.grad = self._slots[name][0]
+
+    def _put_aside(self) -> None:
+        """Add the part in the matrix, if there is one, to those before it: in the order in which it would be here."""
+        if self._num_parts == 1:
+            self._sum = self.gradients.clone()
+        elif self._num_parts > 1:
+            self._sum.add_(self.gradients)
+        if self._num_parts > 0:
+            self.gradients.zero_()
+            self._taken.clear()
+        self._num_parts += 1
+
+    def finish(self) -> None:
+        """Let the matrix hold the sum of all parts."""
+        if self._is_apart:
+            self.gradients.add_(self._sum)
 
 
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:

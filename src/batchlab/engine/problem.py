@@ -44,10 +44,10 @@ class Problem(Trainable):
         return self.objective.loss_sums(outputs, microbatch.labels, smoothing)
 
     def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
-        """Return how many examples a batch has, or [K]: how many tokens."""
+        """Return how many examples some microbatches have, or [K]: how many tokens."""
         if self.objective.is_per_token:
             return torch.stack([count_tokens(each.labels) for each in microbatches]).sum(0)
-        return int(microbatches[-1].part.stop)
+        return int(microbatches[-1].part.stop - microbatches[0].part.start)
 
     def evaluate(self, forward: Forward, split: Source) -> dict[str, np.ndarray]:
         """Return the objective's metrics on a split."""

@@ -14,6 +14,8 @@ from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.forward import make_forward
 from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch, may_run_out
 from batchlab.engine.noise import Noise
+from batchlab.engine.observer import Observer
+from batchlab.engine.observing import Observing
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.plan import Ahead, Plan
 from batchlab.engine.source import Batch, Microbatch
@@ -48,6 +50,7 @@ class TorchProgram:
         points: Sequence[Point],
         precision: str = "float32",
         microbatch_size: MicrobatchSize = "auto",
+        observers: Sequence[Observer] = (),
     ) -> None:
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}
@@ -59,6 +62,7 @@ class TorchProgram:
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids])
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
+        self._observing = Observing(observers, self._parameters)
         self._multiplications = count_multiplications(problem, self._forward)
         largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
         self._microbatch_size = (
@@ -103,31 +107,43 @@ class TorchProgram:
 
         Where a microbatch does not fit into the device's memory, it is halved and all is computed again.
         """
-        before = self._forward.copied_buffers() if may_run_out(self._device) else {}
+        before, seen = {}, {}
+        if may_run_out(self._device):
+            before, seen = self._forward.copied_buffers(), self._observing.copied()
         while True:
             try:
                 return self._differentiate_microbatches(batch.cut(self._microbatch_size))
             except torch.OutOfMemoryError:
                 self._microbatch_size = halved(self._microbatch_size, ghost_size_of(self._forward.network))
                 self._forward.restore_buffers(before)
+                self._observing.restore(seen)
 
     def _differentiate_microbatches(self, microbatches: Sequence[Microbatch]) -> Tensor:
         """Add up the gradients of the microbatches.
 
-        Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch.
+        Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch. Observers see them
+        one by one, then the sum.
         """
+        observing, number = self._observing, self.step + 1
         trial_ids, batch_size = self.trial_ids.tolist(), microbatches[-1].part.stop
         noise = self._problem.draw_noise(self._forward.network, self._study, trial_ids, self.step, batch_size)
         weight = self._problem.weight(microbatches)
-        self._parameters.start(len(microbatches))
+        self._parameters.start(len(microbatches), are_seen=bool(observing))
         self._forward.begin_step()
         losses = []
         for microbatch in microbatches:
             loss = self._loss_sums(microbatch, noise.of(microbatch.part)) / weight
             self._parameters.differentiate(loss)
             losses.append(loss.detach())
+            if observing:
+                part = self._problem.weight([microbatch])
+                observing.see_microbatch(number, self._parameters, losses[-1], part, weight)
+        self._parameters.finish()
         self._forward.end_step()
-        return losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
+        total = losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
+        if observing:
+            observing.see_batch(number, self._parameters, total, weight)
+        return total
 
     def _loss_sums(self, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
@@ -148,13 +164,13 @@ class TorchProgram:
             update_row(values[row], gradients[row], state, ahead.now_of_row(index, row))
 
     def evaluate(self) -> dict[str, np.ndarray]:
-        """Return `split/metric` of the live trials."""
+        """Return `split/metric` of the live trials, and what observers report."""
         metrics: dict[str, np.ndarray] = {}
         for split, examples in self._problem.evaluated.items():
             with self._autocast:
                 values = self._problem.evaluate(self._forward, examples)
             metrics |= {f"{split}/{name}": value for name, value in values.items()}
-        return metrics
+        return metrics | self._observing.report(len(self.trial_ids))
 
     def weights(self, trial_id: int) -> dict[str, np.ndarray]:
         """Return the parameters of a trial in training and what it keeps beside them, by their names in its network."""
@@ -164,11 +180,15 @@ class TorchProgram:
         return {name: tensor[0].cpu().numpy().copy() for name, tensor in tensors.items()}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return parameters, buffers, optimizer state and counters; the orders follow from the seeds and the clock."""
+        """Return parameters, buffers, all that optimizer and observers remember, and counters.
+
+        The orders of examples follow from the seeds and the clock.
+        """
         tensors = {
             "parameters": self._parameters.values,
             **{f"optimizer.{name}": tensor for name, tensor in self._state.items()},
             **{f"buffer.{name}": tensor for name, tensor in self._forward.buffers.items()},
+            **{f"observer.{name}": tensor for name, tensor in self._observing.tensors.items()},
         }
         return {
             "step": np.array(self.step),
@@ -190,6 +210,8 @@ class TorchProgram:
             tensor.copy_(torch.from_numpy(state[f"optimizer.{name}"]))
         for name, tensor in self._forward.buffers.items():
             tensor.copy_(torch.from_numpy(state[f"buffer.{name}"]))
+        seen = {name: torch.from_numpy(state[f"observer.{name}"]) for name in self._observing.tensors}
+        self._observing.restore(seen)
 
     def _chunk_examples(self) -> int:
         """Return how many examples of each trial are trained on before `advance` returns."""
@@ -224,3 +246,4 @@ class TorchProgram:
         self._plan.keep(live)
         self._forward = self._forward.keep(rows)
         self._state = {name: tensor[rows] for name, tensor in self._state.items()}
+        self._observing.keep(rows)

@@ -14,6 +14,7 @@ from batchlab.data.base import METRICS, Dataset, DatasetFacts, Examples, train_s
 from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_network
 from batchlab.engine.device import find_device
+from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.shared import MappedArray, SharedArray, share
 from batchlab.models.registry import build_model, is_packable
 
@@ -33,7 +34,9 @@ class TorchTrainer:
         device: str = "auto",
         precision: str = "float32",
         microbatch_size: int | Literal["auto"] = "auto",
+        observers: Sequence[Observer] = (),
     ) -> None:
+        self._observers = tuple(observers)
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._num_classes, self._task, self._image_view = dataset.num_classes, dataset.task, dataset.view
         self._facts = DatasetFacts(
@@ -64,8 +67,9 @@ class TorchTrainer:
         return measured_pack_size(study) if is_packable(study.workload.model) else 1
 
     def metrics(self, study: Study) -> tuple[str, ...]:
-        """Return `split/metric` for every evaluated split."""
-        return tuple(f"{split}/{metric}" for split in study.evaluation.splits for metric in self._facts.metrics)
+        """Return `split/metric` for every evaluated split, and those of observers."""
+        measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in self._facts.metrics]
+        return observed_metrics(measured, self._observers)
 
     def program(
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
@@ -84,7 +88,7 @@ class TorchTrainer:
             device=self._device,
             image_view=self._image_view,
         )
-        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size)
+        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size, self._observers)
         if state is not None:
             program.restore(state)
         return program

@@ -48,7 +48,7 @@ class Trainable(ABC):
 
     @abstractmethod
     def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
-        """Return over how many examples the loss of a batch is averaged, or [K]: over how many tokens."""
+        """Return over how many examples the loss of consecutive microbatches is averaged, or [K]: how many tokens."""
 
     @abstractmethod
     def evaluate(self, forward: Forward, split: Source) -> dict[str, np.ndarray]:

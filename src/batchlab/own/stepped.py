@@ -50,8 +50,8 @@ class Stepped(Trainable):
         return outputs * (microbatch.part.stop - microbatch.part.start)
 
     def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
-        """Return how many examples a batch has."""
-        return int(microbatches[-1].part.stop)
+        """Return how many examples some microbatches have."""
+        return int(microbatches[-1].part.stop - microbatches[0].part.start)
 
     @torch.no_grad()
     def evaluate(self, forward: Forward, split: Source) -> dict[str, np.ndarray]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.errors import InputError, shown
 from batchlab.optim.registry import register_class
 from batchlab.own.sweep import OwnSweep
@@ -34,7 +35,8 @@ class TorchSweep(OwnSweep):
     `model()` returns a new network, an `nn.Module`. `train`, `val` and `test` are pairs of tensors, inputs and labels,
     or Datasets, which `loaders` processes read and `collate` makes batches of. `loss(outputs, labels)` is the mean over
     a batch; so is each of `metrics`, over a whole split. For models with several inputs `training_step(module, batch)`
-    returns the loss instead, and so do metrics. The workload is called NAME/CLASS/OPTIMIZER.
+    returns the loss instead, and so do metrics. `observers` look at the gradient of each microbatch. The workload is
+    called NAME/CLASS/OPTIMIZER.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class TorchSweep(OwnSweep):
         metrics: Mapping[str, Measure | TrainingStep] | None = None,
         collate: Collate | None = None,
         loaders: int = LOADERS,
+        observers: Sequence[Observer] = (),
         optimizer: str | type | Mapping[str, Any] = "sgd",
         schedule: str | Mapping[str, Any] = "constant",
         seed: int = 0,
@@ -60,7 +63,7 @@ class TorchSweep(OwnSweep):
         super().__init__(name, search_space, seed, engine, search, sys._getframe(1).f_globals.get("__file__"))
         self._model, self._loss, self._training_step, self._metrics = model, loss, training_step, dict(metrics or {})
         self._given, self._collate, self._loaders = {"train": train, "val": val, "test": test}, collate, loaders
-        self._optimizer, self._schedule = _by_name(optimizer), schedule
+        self._optimizer, self._schedule, self._observers = _by_name(optimizer), schedule, observers
         self._check()
 
     def _check(self) -> None:
@@ -74,6 +77,7 @@ class TorchSweep(OwnSweep):
                 raise InputError(f"TorchSweep: `{keyword}` is no function: give one, such as {_EXAMPLES[keyword]}.")
         if not isinstance(self._loaders, int) or isinstance(self._loaders, bool) or self._loaders < 0:
             raise InputError(f"TorchSweep: loaders = {shown(self._loaders)}: give a number of processes, 0 or more.")
+        observed_metrics([], self._observers)
 
     @cached_property
     def _examples(self) -> dict[str, Split | Loaded]:
@@ -115,6 +119,7 @@ class TorchSweep(OwnSweep):
             engine.device,
             engine.precision,
             engine.microbatch_size,
+            self._observers,
         )
 
 

@@ -18,6 +18,7 @@ from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.forward import make_forward
 from batchlab.engine.microbatch import MicrobatchSize
+from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
@@ -50,7 +51,9 @@ class OwnTrainer:
         device: str,
         precision: str,
         microbatch_size: int | None,
+        observers: Sequence[Observer] = (),
     ) -> None:
+        self._observers = tuple(observers)
         self._make_network, self._loss, self._training_step, self._metrics = make_network, loss, training_step, metrics
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._examples, self._measured = dict(examples), dict[str, Source]()
@@ -72,8 +75,9 @@ class OwnTrainer:
         return self._training_step is not None or isinstance(self._examples["train"], Loaded)
 
     def metrics(self, study: Study) -> tuple[str, ...]:
-        """Return `split/metric` for every evaluated split that there is."""
-        return tuple(f"{split}/{name}" for split in study.evaluation.splits for name in ("loss", *self._metrics))
+        """Return `split/metric` for every evaluated split that there is, and those of observers."""
+        measured = [f"{split}/{name}" for split in study.evaluation.splits for name in ("loss", *self._metrics)]
+        return observed_metrics(measured, self._observers)
 
     def program(
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
@@ -81,7 +85,8 @@ class OwnTrainer:
         """Return the program for these points, at step 0 or as `state` left it."""
         problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
         whole: MicrobatchSize = "auto" if self._training_step is None else len(problem.train)
-        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size or whole)
+        microbatch_size = self._microbatch_size or whole
+        program = TorchProgram(problem, study, points, self._precision, microbatch_size, self._observers)
         if state is not None:
             program.restore(state)
         return program

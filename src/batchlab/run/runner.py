@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,7 @@ from batchlab.core.limits import MOST_WORKERS
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
+from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.errors import BatchlabError, InputError, Interrupted, shown
 from batchlab.held import check_held
 from batchlab.loops.resources import trials_at_once
@@ -59,6 +60,7 @@ def run_sweep(
     data_dir: Path | None = None,
     num_workers: int | None = None,
     trainer: Trainer | None = None,
+    observers: Sequence[Observer] = (),
     display: Display | None = None,
     only: range | None = None,
     changed_code: bool = False,
@@ -68,6 +70,8 @@ def run_sweep(
     A sweep that is more than the stored one (more trials, batch sizes, a longer race, `confirm`) grows it.
     `trainer` replaces the one that the workload's name would get: your own training code, say. It is tried first
     (`check_trainer`), and every sweep is checked, wherever it comes from.
+    `observers` of a built-in network look at the gradient of each microbatch; what they report is stored as metrics.
+    They are sent to worker processes, as a trainer is: let them be picklable.
     `display` shows progress: by default a table in a notebook, and nothing elsewhere; `run.displays` has others.
     A sweep of your own network (`TorchSweep`) brings its trainer; where its file is another than the one that a lab
     was begun with, it is refused unless `changed_code` says that this is meant.
@@ -77,13 +81,14 @@ def run_sweep(
     """
     end_if_imported_by_worker()
     _check_workers(num_workers)
+    _check_observers(observers, sweep, trainer)
     if not isinstance(sweep, Sweep):
         own = sweep
         sweep, trainer = own.spec, own.make_trainer()
     lab, own_trainer = Path(lab), None if trainer is None else getattr(trainer, "label", type(trainer).__qualname__)
     with _handled_by(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
         if trainer is None:
-            trainer, sweep = make_trainer(sweep, data_dir), with_defaults(sweep)
+            trainer, sweep = make_trainer(sweep, data_dir, observers), with_defaults(sweep)
         elif not _is_finished(sweep, lab):
             check_own_trainer(trainer, sweep)
         store = Lab.create(lab)
@@ -105,6 +110,13 @@ def default_workers(sweep: Sweep) -> int:
 def _check_workers(num_workers: int | None) -> None:
     if num_workers is not None and not 1 <= num_workers <= MOST_WORKERS:
         raise InputError(f"num_workers = {shown(num_workers)}: give a number from 1 to {MOST_WORKERS:,}.")
+
+
+def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, trainer: Trainer | None) -> None:
+    if observers and (trainer is not None or not isinstance(sweep, Sweep)):
+        way = "let your trainer ask them" if trainer is not None else "give them to TorchSweep(observers=...)"
+        raise InputError(f"observers: run_sweep gives them to the networks of batchlab only; {way}.")
+    observed_metrics([], observers)
 
 
 def _study_runs(
