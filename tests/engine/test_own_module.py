@@ -9,12 +9,15 @@ import torch.nn.functional as F
 from torch import nn
 
 from batchlab.core.seeds import Stream
+from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import Point
+from batchlab.engine.microbatch import ghost_size_of
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split
 from batchlab.engine.torch_random import torch_seed
+from batchlab.models.ghost_norm import GhostNorm
 from tests.states import equal, trained
 
 POINT = Point(3, {"learning_rate": 0.1, "momentum": 0.9})
@@ -182,3 +185,36 @@ def test_the_random_numbers_of_the_caller_are_left_alone(make_program):
     trained(make_program(), 3)
 
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class WithGhosts(nn.Module):
+    """Our ghost normalisation in a module that is none of ours."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm, self.dense = nn.Conv2d(1, 4, 3), GhostNorm(4, ghost_size=8), nn.Linear(4 * 36, 10)
+
+    def forward(self, images):
+        return self.dense(self.norm(self.convolution(images)).relu().flatten(1))
+
+
+@pytest.mark.parametrize("microbatch_size", [32, 8])
+def test_its_ghost_normalisation_updates_its_averages_once_in_a_step(make_program, dataset, microbatch_size):
+    program = make_program(make_network=WithGhosts, microbatch_size=microbatch_size)
+    network = program._problem.network(0, POINT.trial_id)
+    numbers = ExampleOrder(len(dataset.train), 0, POINT.trial_id).take(0, 32)
+    seen = network.convolution(torch.from_numpy(dataset.train.inputs[numbers])).detach()
+    of_ghosts = seen.unflatten(0, (4, 8)).transpose(1, 2).flatten(2)  # [4 ghosts, channels, values]
+
+    state = trained(program, 1)
+
+    expected = 0.1 * of_ghosts.mean(2).mean(0), 0.9 + 0.1 * of_ghosts.var(2, correction=0).mean(0)
+    assert (network.norm.scale == 1).all()
+    np.testing.assert_allclose(state["buffer.norm.mean"][0], expected[0], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(state["buffer.norm.variance"][0], expected[1], rtol=1e-4)
+
+
+def test_microbatches_of_its_ghosts_are_whole_ghosts():
+    assert ghost_size_of(WithGhosts()) == 8
+    assert ghost_size_of(nn.Sequential(WithGhosts(), GhostNorm(2, ghost_size=12))) == 24
+    assert ghost_size_of(Own()) == 1

@@ -12,6 +12,7 @@ from batchlab.core.clock import Clock
 from batchlab.engine.base import Point, UpTo
 from batchlab.engine.observer import Observer
 from batchlab.errors import InputError, SpecError, TrainerError
+from batchlab.models.ghost_norm import GhostNorm
 from batchlab.optim import registry
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
@@ -72,6 +73,19 @@ def test_a_network_that_can_be_vectorised_is_packed_and_one_with_dropout_is_not(
 
     assert isinstance(packed.trainer.pack_size(packed.spec.study(4)), UpTo)
     assert single.trainer.pack_size(single.spec.study(4)) == 1
+
+
+def test_a_network_with_our_ghost_normalisation_trains_one_by_one(make_own):
+    """A pack would leave its running averages where they are."""
+
+    def with_ghosts():
+        return nn.Sequential(
+            nn.Linear(2, 8), nn.Unflatten(1, (8, 1, 1)), GhostNorm(8, 2), nn.Flatten(), nn.Linear(8, 2)
+        )
+
+    own = make_own(model=with_ghosts)
+
+    assert own.trainer.pack_size(own.spec.study(4)) == 1
 
 
 @pytest.mark.parametrize("num_trials", [1, 2])

@@ -173,6 +173,13 @@ def test_best_metaparameters_come_with_their_region():
     assert format_tuned(point) == "learning_rate 0.12 (0.06 to 0.2), momentum 0.95 (0.9 to 0.97), top 2"
 
 
+def test_defaults_do_not_crowd_the_best_metaparameters():
+    metaparameters = {"learning_rate": 0.01, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
+    point = TunedPoint(64, metaparameters, (), (metaparameters,) * 3, searched=("weight_decay", "learning_rate"))
+
+    assert format_tuned(point) == "learning_rate 0.01, weight_decay 0, top 3"
+
+
 def test_metaparameters_without_a_region_stand_alone():
     assert format_tuned(TunedPoint(64, {"b": 2.0, "a": 1.0}, ())) == "b 2, a 1"
 

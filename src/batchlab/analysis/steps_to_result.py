@@ -74,6 +74,9 @@ class StepsToResult:
     top_trials: tuple[Trial, ...] = ()
     """The trials close to the optimal one, fewest steps first: see `top_trials`."""
 
+    searched: tuple[str, ...] = ()
+    """The metaparameters that the study searched."""
+
     @property
     def is_reached(self) -> bool:
         """Whether any trial met the goal."""
@@ -154,6 +157,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         steps=reached_steps[0] if reached else None,
         trial=best,
         at_boundary=at_boundary(best, result.search_space, tried) if best else (),
+        searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
         end_step=result.end_step,

@@ -22,6 +22,19 @@ class TunedPoint:
     top: tuple[dict[str, float], ...] = ()
     """The metaparameters of the top trials: those that met the goal within 1.5 times the fewest steps."""
 
+    searched: tuple[str, ...] = ()
+    """The names that a search chose the values of; the others are the same for all trials."""
+
+    @property
+    def tuned(self) -> dict[str, float]:
+        """The metaparameters that were searched; all of them where none is known to have been.
+
+        >>> TunedPoint(64, {"learning_rate": 0.1, "beta_2": 0.999}, (), searched=("learning_rate",)).tuned
+        {'learning_rate': 0.1}
+        """
+        found = {name: value for name, value in self.metaparameters.items() if name in self.searched}
+        return found or self.metaparameters
+
     @property
     def num_top(self) -> int:
         """How many trials the region spans; 0 where too few were close to the best."""
@@ -97,7 +110,8 @@ def guides(points: Sequence[TunedPoint], quantity: Quantity) -> Guides | None:
 def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
     answer = row.winner(headline)
     point = dict(answer.trial.metaparameters) if answer.trial else {}
-    return TunedPoint(row.batch_size, point, answer.at_boundary, tuple(t.metaparameters for t in row.top_trials))
+    top = tuple(trial.metaparameters for trial in row.top_trials)
+    return TunedPoint(row.batch_size, point, answer.at_boundary, top, row.searched)
 
 
 def _effective_learning_rate(point: dict[str, float]) -> float | None:

@@ -19,6 +19,7 @@ from torch.func import functional_call, vmap
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.torch_random import fork_rng
 from batchlab.models.base import Network, Packable
+from batchlab.models.ghost_norm import GhostNorm
 
 
 class Forward(ABC):
@@ -80,6 +81,7 @@ class Single(Forward):
     def __init__(self, network: nn.Module, parameters: ParameterMatrix) -> None:
         super().__init__(network, parameters)
         parameters.adopt(network)
+        self._stepping = _stepping(network)
 
     def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return [1, B, ...]."""
@@ -100,13 +102,13 @@ class Single(Forward):
     def begin_step(self) -> None:
         """Make the module ready."""
         super().begin_step()
-        if isinstance(self.network, Network):
-            self.network.begin_step()
+        for part in self._stepping:
+            part.begin_step()
 
     def end_step(self) -> None:
         """Let the module update its running averages."""
-        if isinstance(self.network, Network):
-            self.network.end_step()
+        for part in self._stepping:
+            part.end_step()
 
 
 class Packed(Forward):
@@ -174,6 +176,13 @@ def make_forward(networks: Sequence[nn.Module]) -> Forward:
     named = [_untrained(each) for each in networks]
     buffers = {name: torch.stack([each[name] for each in named]) for name in named[0]}
     return Vectorised(network, parameters, buffers)
+
+
+def _stepping(network: nn.Module) -> list[Network | GhostNorm]:
+    """Return who is told where a training step begins and ends: a network of ours, or what there is of ours in it."""
+    if isinstance(network, Network):
+        return [network]
+    return [each for each in network.modules() if isinstance(each, Network | GhostNorm)]
 
 
 def _untrained(network: nn.Module) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ same it is halved and the step computed again; see `engine.program`.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -17,6 +18,7 @@ from batchlab.engine.noise import Noise
 from batchlab.engine.trainable import Trainable
 from batchlab.errors import BatchlabError
 from batchlab.models.base import Network
+from batchlab.models.ghost_norm import GhostNorm
 
 MicrobatchSize = int | Literal["auto"]
 
@@ -91,4 +93,6 @@ def may_run_out(device: torch.device) -> bool:
 
 def ghost_size_of(network: nn.Module) -> int:
     """Return how many consecutive examples of a batch a network computes together; 1 where it does not say."""
-    return network.ghost_size if isinstance(network, Network) else 1
+    if isinstance(network, Network):
+        return network.ghost_size
+    return math.lcm(*(each.ghost_size for each in network.modules() if isinstance(each, Network | GhostNorm)))

@@ -43,9 +43,13 @@ class GhostNorm(Layer):
         self.register_buffer("variance", torch.ones(num_channels))
         self._sums: tuple[Tensor, Tensor] | None = None
         self._count = 0
+        self._begin_plain()  # in a module of somebody else's nobody calls `start`
 
     def start(self, init: np.random.Generator) -> None:
         """Begin as the plain normalisation."""
+        self._begin_plain()
+
+    def _begin_plain(self) -> None:
         fill_constant(self.scale, 1.0)
         fill_constant(self.shift)
 

@@ -67,8 +67,8 @@ class MetaparametersData:
 
 
 def metaparameters_data(summary: WorkloadSummary) -> MetaparametersData:
-    """Return every metaparameter of `summary`; with a momentum, 1 - momentum and the effective learning rate too."""
-    names = dict.fromkeys(name for point in summary.tuned for name in point.metaparameters)
+    """Return what was searched of `summary`; with a momentum, 1 - momentum and the effective learning rate too."""
+    names = dict.fromkeys(name for point in summary.tuned for name in point.tuned)
     best = "confirmed point" if summary.headline == "confirmed" else "trial with the fewest steps"
     quantities = tuple(_quantities(names, summary.tuned))
     return MetaparametersData(

@@ -223,13 +223,13 @@ def format_share(share: float) -> str:
 
 
 def format_tuned(point: TunedPoint) -> str:
-    """Return the best metaparameters, each with its range over the top trials, and how many those are.
+    """Return the best of what was searched, each with its range over the top trials, and how many those are.
 
     >>> top = ({"learning_rate": 0.06}, {"learning_rate": 0.12}, {"learning_rate": 0.2})
     >>> format_tuned(TunedPoint(64, {"learning_rate": 0.12}, (), top))
     'learning_rate 0.12 (0.06 to 0.2), top 3'
     """
-    parts = [_with_region(name, value, point) for name, value in point.metaparameters.items()]
+    parts = [_with_region(name, value, point) for name, value in point.tuned.items()]
     return ", ".join([*parts, f"top {point.num_top}"] if point.region else parts)
 
 
