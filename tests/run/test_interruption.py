@@ -291,3 +291,72 @@ def test_many_kills_leave_no_trace(tmp_path, text, least):
     for lab in labs[1:]:
         assert stored(lab, "digits") == expected
         assert files(lab) == files(labs[0])
+
+
+OWN = """
+import torch
+from torch import nn
+import batchlab
+from batchlab.run import pack
+
+pack.CHECKPOINT_SECONDS = 0.05  # in worker processes, too: they import this file
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.norm, self.dropout = nn.Linear(2, 16), nn.BatchNorm1d(16), nn.Dropout(0.3)
+        self.embedding, self.head = nn.Embedding(4, 16), nn.Linear(16, 2)
+
+    def forward(self, points):
+        quadrant = 2 * (points[:, 0] > 0).long() + (points[:, 1] > 0).long()
+        return self.head(self.dropout(self.norm(self.dense(points)).relu() + self.embedding(quadrant)))
+
+
+class Norm(batchlab.Observer):
+    metrics = ("train/norm",)
+
+    def start(self, parameters):
+        return {"norm": parameters.new_zeros(len(parameters))}
+
+    def see_microbatch(self, state, microbatch):
+        state["norm"].lerp_(microbatch.gradients.norm(dim=1) / microbatch.share, 0.01)
+
+    def report(self, state):
+        return {"train/norm": state["norm"]}
+
+
+def examples(count, seed):
+    points = torch.randn(count, 2, generator=torch.Generator().manual_seed(seed))
+    return points, (points.square().sum(1) > 1.4).long()
+
+
+sweep = batchlab.TorchSweep(
+    name="own", model=Net, train=examples(400, 0), val=examples(100, 1), loss=nn.functional.cross_entropy,
+    observers=[Norm()], optimizer="adamw", batch_sizes=[16], goal="val/loss < 0", trials=2, max_steps=1500,
+    evaluate={"every": 25}, search_space={"learning_rate": (1e-3, 1e-2, "log")}, engine={"microbatch_size": 8})
+"""
+
+
+@pytest.mark.slow
+def test_an_own_network_that_is_killed_ten_times_leaves_no_trace(tmp_path):
+    """BatchNorm, dropout, a learned embedding and an observer, in the middle of packs; two whole runs are equal."""
+    (tmp_path / "own.py").write_text(OWN)
+    labs, chance, num_checkpoints = [tmp_path / name for name in ("straight", "again", "killed")], random.Random(0), 0
+    commands = [
+        ["-m", "batchlab", "run", str(tmp_path / "own.py"), "--lab", str(lab), "--workers", "1"] for lab in labs
+    ]
+    for command in commands[:2]:
+        finish(Run(command))
+
+    for _ in range(10):
+        watch, moment = Watch(labs[2]), chance.randint(4, 12)
+        with Run(commands[2]) as run:
+            assert run.wait_until(lambda watch=watch, moment=moment: watch.look() >= moment), run.end()
+            run.process.kill()
+        num_checkpoints += any(labs[2].glob("sweeps/*/*/**/checkpoints/*.npz"))
+    finish(Run(commands[2]))
+
+    assert num_checkpoints >= 5, "too few kills in the middle of a pack to show anything"
+    assert stored(labs[1], "own") == stored(labs[0], "own")
+    assert stored(labs[2], "own") == stored(labs[0], "own")

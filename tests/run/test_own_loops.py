@@ -17,6 +17,7 @@ from batchlab.errors import Interrupted, LabError, TrainerError
 from batchlab.own.loop_sweep import LoopSweep
 from batchlab.run.confirm import confirm_sweep
 from batchlab.run.runner import run_sweep
+from batchlab.store.archive.exporter import export_lab
 from batchlab.store.lab import Lab
 
 
@@ -286,6 +287,25 @@ def test_a_program_trains_as_the_same_loop_in_python_does(run_command, make_swee
     assert "SIGTERM" not in said
     assert curves(tmp_path / "lab") == curves(tmp_path / "python")
     assert "training" in next((tmp_path / "lab").rglob("output.txt")).read_text()
+
+
+def test_a_program_that_prints_nothing_is_told_how_to_report(run_command, tmp_path):
+    (tmp_path / "train.py").write_text("")
+
+    process = run_command("lab")
+    _, said = process.communicate()
+
+    assert process.returncode == 2
+    told = 'at batch size 8 has ended and reported nothing: print lines such as {"step": 5, "val/loss": 0.3}.'
+    assert said.splitlines()[-1].endswith(told)
+
+
+def test_a_lab_of_a_loop_has_no_place_in_the_published_layout(make_sweep, tmp_path):
+    run_sweep(make_sweep(), tmp_path / "lab")
+
+    with pytest.raises(LabError, match=r"is of a loop of your own: .*Nothing was exported"):
+        list(export_lab(Lab.open(tmp_path / "lab"), tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

@@ -37,6 +37,10 @@ class LoopTrainer(ABC):
         `place` is a folder for this trial alone. `start` is the `offset` of the last report that is known.
         """
 
+    def example(self, metric: str) -> str:
+        """Return what a loop does to report a metric, as an error tells it."""
+        return f'yield step, {{"{metric}": 0.3}}'
+
     def metrics(self, study: Study) -> tuple[str, ...]:
         """Return what is known to be measured."""
         return (study.goal.metric,)

@@ -41,6 +41,10 @@ class CommandTrainer(LoopTrainer):
         """Raise SpecError where the command cannot be run, or has other placeholders than the study has values."""
         check_command(self._workload, study)
 
+    def example(self, metric: str) -> str:
+        """Return a line that a program may print."""
+        return f'print lines such as {{"step": 5, "{metric}": 0.3}}'
+
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what the program reports; when closed, it is told to end, and then made to."""
         values, output = told(study, point, place), place / OUTPUT

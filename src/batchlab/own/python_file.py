@@ -114,6 +114,10 @@ class FileTrainer:
         """Return what the trainer of a loop says."""
         return bool(self._own.resumes)
 
+    def example(self, metric: str) -> str:
+        """Return what the trainer of a loop says."""
+        return str(self._own.example(metric))
+
     def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
         """Yield what a loop reports."""
         yield from self._own.reports(study, point, place, worker, start)

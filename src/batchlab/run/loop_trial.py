@@ -7,7 +7,6 @@ from contextlib import closing
 
 import numpy as np
 
-from batchlab.core.workload import OwnLoop
 from batchlab.engine.loop import Evaluated
 from batchlab.errors import Interrupted, TrainerError
 from batchlab.loops.base import LoopTrainer, name_of
@@ -31,7 +30,7 @@ def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResu
     """
     (point,), study = task.points, task.study
     assert task.loop is not None
-    journal, trial = Journal(task.loop, study, point.trial_id), _Trial(task, hooks)
+    journal, trial = Journal(task.loop, study, point.trial_id), _Trial(task, hooks, trainer)
     known = (journal.reports() if trainer.resumes else None) or []
     journal.begin(known)
     for report in known:
@@ -48,7 +47,7 @@ def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResu
                 trial.take(said)
             elif said is ENDED:
                 trial.end()
-    result = trial.result(journal.seconds, trainer)
+    result = trial.result(journal.seconds)
     journal.close()
     if not task.stops_at_goal and trial.diverged_step is None:
         hooks.confirm_end(trial.own_end)
@@ -58,8 +57,8 @@ def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResu
 class _Trial:
     """The rows of one trial, until its race is over, it diverged or its loop has ended."""
 
-    def __init__(self, task: PackTask, hooks: Hooks) -> None:
-        self._task, self._hooks, self._study = task, hooks, task.study
+    def __init__(self, task: PackTask, hooks: Hooks, trainer: LoopTrainer) -> None:
+        self._task, self._hooks, self._trainer, self._study = task, hooks, trainer, task.study
         self._id, self._goal = task.points[0].trial_id, task.study.goal
         self._recorder, self.rows = Recorder(task.study), Rows(task.study.goal.metric)
         self._has_ended, self._num_rows = False, 0
@@ -121,7 +120,7 @@ class _Trial:
         self._recorder.add(Evaluated(row.step, np.array([self._id]), metrics, examples=self._examples))
         self._hooks.progress(self._recorder.standing())
 
-    def result(self, seconds: float, trainer: LoopTrainer) -> PackResult:
+    def result(self, seconds: float) -> PackResult:
         """Return what the trial did; TrainerError where it has not told what it was asked for."""
         if not self.rows.has_metric:
             raise self._without_metric()
@@ -132,18 +131,14 @@ class _Trial:
         last = known if self.diverged_step is None else self.diverged_step
         outcome = Outcome(self._id, last, self._recorder.goal_steps.get(self._id), self.diverged_step)
         rows = self._recorder.measurements()
-        return PackResult([outcome], rows, seconds, trained_steps=int(rows.step[-1]), remark=trainer.remark)
+        return PackResult([outcome], rows, seconds, trained_steps=int(rows.step[-1]), remark=self._trainer.remark)
 
     def _without_metric(self) -> TrainerError:
         names = ", ".join(sorted(self.rows.names))
         if not names:
-            way = 'print lines such as {"step": 5, "' if self._study_runs_command else 'yield step, {"'
-            return TrainerError(f'{self._name} has ended and reported nothing: {way}{self._goal.metric}": 0.3}}.')
+            way = self._trainer.example(self._goal.metric)
+            return TrainerError(f"{self._name} has ended and reported nothing: {way}.")
         return TrainerError(f"{self._name} has reported {names}, but never {self._goal.metric}, the goal's metric.")
-
-    @property
-    def _study_runs_command(self) -> bool:
-        return isinstance(self._study.workload, OwnLoop) and self._study.workload.command is not None
 
     @property
     def _name(self) -> str:

@@ -63,6 +63,12 @@ def _check_empty(out: Path) -> None:
 def _check_names(lab: Lab, sweeps: list[StoredSweep]) -> None:
     """Refuse a workload whose name would lead out of the folder: a lab may be somebody else's."""
     for sweep in sweeps:
+        if sweep.spec is not None and sweep.spec.workload.is_own_loop:
+            raise LabError(
+                f'Sweep "{shown(sweep.name)}" in lab {lab.folder} is of a loop of your own: the published layout has a'
+                " folder for each dataset, model and optimizer, and a loop names none. Nothing was exported; copy the"
+                " lab, or join labs with `batchlab merge`."
+            )
         if not is_workload(sweep.workload):
             raise LabError(
                 f'Sweep "{shown(sweep.name)}" in lab {lab.folder} has a workload "{shown(sweep.workload)}", which '
