@@ -188,6 +188,17 @@ def test_the_module_drops_by_its_masks_only_while_it_trains():
     torch.testing.assert_close(whole, obvious_logits(row, inputs[0]).detach())
 
 
+def test_a_network_inside_another_module_drops_units_without_being_given_masks():
+    """As anybody's module would, by PyTorch's generator, which the engine keys by trial and step."""
+    model = SimpleCnn((4, 6), 200, (1, 8, 8), CLASSES, dropout=0.25)
+    model.start(np.random.default_rng(0))
+    outer, images = torch.nn.Sequential(model), torch.ones(2, 1, 8, 8)
+
+    assert not torch.equal(outer(images), outer(images))
+    outer.eval()
+    assert torch.equal(outer(images), outer(images))
+
+
 def test_a_dropout_mask_drops_its_share_and_has_mean_one():
     model = SimpleCnn((4, 6), 200, (1, 8, 8), CLASSES, dropout=0.25)
 

@@ -22,8 +22,9 @@ def check_state(state: Mapping[str, np.ndarray], own: Mapping[str, np.ndarray]) 
 
     The table of trials that have diverged may have any number of rows.
     """
-    if state.keys() != own.keys():
-        raise ValueError(f"its arrays are {', '.join(sorted(state))}, not {', '.join(sorted(own))}")
+    told = {"lacks": own.keys() - state.keys(), "should not have": state.keys() - own.keys()}
+    if any(told.values()):
+        raise ValueError(" and ".join(f"it {word} {', '.join(sorted(names))}" for word, names in told.items() if names))
     for name, array in own.items():
         shape = (len(state[name]), 2) if name == "diverged" and state[name].ndim == 2 else array.shape
         if (state[name].dtype, state[name].shape) != (array.dtype, shape):

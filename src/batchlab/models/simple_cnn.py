@@ -46,6 +46,8 @@ class SimpleCnn(Network):
         values = self.dense_0(values.flatten(1)).relu()
         if self.training and self.masks is not None:
             values = values * self.masks
+        elif self.dropout:  # inside a module of somebody else, which gives no masks
+            values = F.dropout(values, self.dropout, self.training)
         return self.dense_1(values)
 
     def packed_logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
