@@ -43,8 +43,8 @@ def make_program(dataset, make_digits_study):
     def split(examples):
         return Split(torch.from_numpy(examples.inputs), torch.from_numpy(examples.labels))
 
-    def make(seed=0, point=POINT, make_network=Own, microbatch_size="auto"):
-        study = make_digits_study(batch_size=32, seed=seed)
+    def make(seed=0, point=POINT, make_network=Own, microbatch_size="auto", **changes):
+        study = make_digits_study(batch_size=32, seed=seed, **changes)
         objective, cpu = OBJECTIVES["classification"], torch.device("cpu")
         problem = Problem(make_network, objective, 10, split(dataset.train), {"val": split(dataset.val)}, cpu)
         return TorchProgram(problem, study, [point], microbatch_size=microbatch_size)
@@ -218,3 +218,36 @@ def test_microbatches_of_its_ghosts_are_whole_ghosts():
     assert ghost_size_of(WithGhosts()) == 8
     assert ghost_size_of(nn.Sequential(WithGhosts(), GhostNorm(2, ghost_size=12))) == 24
     assert ghost_size_of(Own()) == 1
+
+
+class WithAllKinds(nn.Module):
+    """A convolution, whose weight lies channels-last; an embedding with sparse gradients; what is never used."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.dense = nn.Conv2d(1, 4, 3), nn.Linear(4 * 36, 10)
+        self.embedding, self.unused = nn.Embedding(4, 10, sparse=True), nn.Parameter(torch.ones(5))
+
+    def forward(self, images):
+        brightness = (images.mean((1, 2, 3)) * 8).long().clamp(0, 3)
+        return self.dense(self.conv(images.reshape(-1, 1, 8, 8)).relu().flatten(1)) + self.embedding(brightness)
+
+
+@pytest.mark.parametrize("microbatch_size", [16, 5])
+@pytest.mark.parametrize("optimizer", ["momentum", "nesterov_momentum", "adam", "adamw"])
+def test_gradients_that_stay_where_they_are_made_train_as_those_in_the_row(
+    make_program, monkeypatch, optimizer, microbatch_size
+):
+    """To rounding: an update of its own may end with other instructions at the end of a parameter."""
+    monkeypatch.setattr("batchlab.engine.program.ROW_BY_ROW", 1)
+    adaptive = {"learning_rate": 0.01, "beta_1": 0.9, "beta_2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1}
+    point = Point(3, adaptive) if optimizer.startswith("adam") else POINT
+    options = {"make_network": WithAllKinds, "optimizer": optimizer, "point": point, "microbatch_size": microbatch_size}
+    gathered = make_program(**options)
+    monkeypatch.setattr("batchlab.engine.parameters.SCATTERED", 1)
+    scattered = make_program(**options)
+
+    row, pieces = trained(gathered, LAST), trained(scattered, LAST)
+
+    assert (gathered._parameters.is_scattered, scattered._parameters.is_scattered) == (False, True)
+    np.testing.assert_allclose(pieces["parameters"], row["parameters"], rtol=1e-5, atol=1e-7)

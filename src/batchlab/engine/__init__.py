@@ -16,7 +16,8 @@ Who owns which memory:
 - `parameters.ParameterMatrix` owns values and gradients. Rows begin at multiples of 64 bytes, so that a trial's bits do
   not depend on its row. An `optim.layout.Layout` names the segments of a row; kernels lie channels-last.
 - The network owns none: with one trial, the parameters of the module and their `.grad` are views of the row, so that
-  hooks, second derivatives and other people's modules work as everywhere in PyTorch (`forward.Single`). With several,
+  hooks, second derivatives and other people's modules work as everywhere in PyTorch (`forward.Single`); gradients of
+  millions of numbers stay where autograd makes them, and the optimizer takes them from there. With several,
   leaves [K, ...] are views of the matrix, for a hand-written form (`forward.Packed`) or for `torch.func`
   (`forward.Vectorised`). Hand-written layers write the gradient of a weight straight into the matrix.
 - The optimizer changes the values in place and owns its state; the `program.TorchProgram` owns everything else, and

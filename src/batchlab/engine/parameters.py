@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Self
 
@@ -14,6 +14,10 @@ from batchlab.optim.layout import Layout
 
 ROW = 16
 """Numbers in 64 bytes."""
+
+SCATTERED = 1 << 16
+"""Numbers of a parameter, in the mean, from which on its gradient is not moved: below, an update of its own costs more
+than that."""
 
 
 class ParameterMatrix:
@@ -32,6 +36,7 @@ class ParameterMatrix:
         self._is_written, self._is_adding = is_written, True
         self._adopted: dict[str, nn.Parameter] = {}
         self._taken: set[str] = set()
+        self.is_scattered = False
         self._is_apart, self._num_parts = False, 0
         self._sum = self.gradients  # of parts that are kept apart: memory of its own where there are any
         self.start(num_microbatches=1)
@@ -59,14 +64,23 @@ class ParameterMatrix:
             parameter.grad = self._slots[name][0]
             parameter.register_post_accumulate_grad_hook(partial(self._take, name))
 
+    def scatter_if_large(self) -> None:
+        """Let the gradients of a large adopted network stay where autograd makes them: `gradients` then has none.
+
+        To move millions of numbers into the row would cost up to a tenth of a step; `pieces` has them.
+        """
+        self.is_scattered = bool(self._adopted) and self.layout.size >= SCATTERED * len(self.layout.names)
+
     def _take(self, name: str, parameter: Tensor) -> None:
         """Move a gradient into the row as soon as there is one, while it is in the processor's cache."""
+        if self.is_scattered:
+            return
         slot, gradient = self._slots[name][0], parameter.grad
         assert gradient is not None
         if name in self._taken:
             slot.add_(gradient)
         else:
-            slot.copy_(gradient)
+            _fill(slot, gradient)
             self._taken.add(name)
         parameter.grad = None
 
@@ -77,6 +91,8 @@ class ParameterMatrix:
         """
         self._is_apart, self._num_parts = are_seen and num_microbatches > 1, 0
         self._taken.clear()
+        if self.is_scattered:
+            self._forget()
         if self._adopted:
             return
         was_adding, self._is_adding = self._is_adding, num_microbatches > 1 or not self._is_written
@@ -110,13 +126,28 @@ class ParameterMatrix:
 
     def _differentiate_adopted(self, losses: Tensor) -> None:
         """Let autograd make gradients of its own, which `_take` moves into the row; in the end they are views of it."""
-        for parameter in self._adopted.values():
-            parameter.grad = None
+        if self.is_scattered:
+            losses.sum().backward()
+            return
+        self._forget()
         losses.sum().backward()
         for name, parameter in self._adopted.items():
             if name not in self._taken:  # no part of this loss
                 self._slots[name].zero_()
             parameter.grad = self._slots[name][0]
+
+    def _forget(self) -> None:
+        for parameter in self._adopted.values():
+            parameter.grad = None
+
+    def pieces(self, state: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor, dict[str, Tensor]]]:
+        """Yield values, gradients and state of the one row, one parameter of the network after the other."""
+        views = {key: self.layout.segments(matrix) for key, matrix in state.items()}
+        for name, parameter in self._adopted.items():
+            gradient = parameter.grad
+            if gradient is None or gradient.is_sparse:
+                gradient = _fill(self._slots[name][0], gradient)
+            yield parameter.detach(), gradient, {key: segments[name][0] for key, segments in views.items()}
 
     def _put_aside(self) -> None:
         """Add the part in the matrix, if there is one, to those before it: in the order in which it would be here."""
@@ -133,6 +164,14 @@ class ParameterMatrix:
         """Let the matrix hold the sum of all parts."""
         if self._is_apart:
             self.gradients.add_(self._sum)
+
+
+def _fill(slot: Tensor, gradient: Tensor | None) -> Tensor:
+    """Write a gradient to its slot: zeros for what is no part of the loss, or no row of a sparse one."""
+    if gradient is None or gradient.is_sparse:
+        slot.zero_()
+        return slot if gradient is None else slot.add_(gradient)
+    return slot.copy_(gradient)
 
 
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -55,7 +56,7 @@ class TorchProgram:
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}
         self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
-        self._autocast = torch.autocast(self._device.type, torch.bfloat16, enabled=precision == "bfloat16")
+        self._autocast = torch.autocast(self._device.type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
         ids = self.trial_ids.tolist()
         self._plan = Plan(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
@@ -63,6 +64,8 @@ class TorchProgram:
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
         self._observing = Observing(observers, self._parameters)
+        if self._optimizer.is_elementwise and not observers:
+            self._parameters.scatter_if_large()
         self._multiplications = count_multiplications(problem, self._forward)
         largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
         self._microbatch_size = (
@@ -155,9 +158,14 @@ class TorchProgram:
     @torch.no_grad()
     def _update(self, ahead: Ahead, index: int) -> None:
         """Let the optimizer make one update of every trial."""
-        values, gradients, update_row = self._parameters.values, self._parameters.gradients, self._optimizer.update_row
+        parameters, update_row = self._parameters, self._optimizer.update_row
+        values, gradients = parameters.values, parameters.gradients
         if update_row is None or values.shape[1] < ROW_BY_ROW:
             self._optimizer.update(values, gradients, self._state, ahead.now(index))
+            return
+        if parameters.is_scattered:
+            for piece in parameters.pieces(self._state):
+                update_row(*piece, ahead.now_of_row(index, 0))
             return
         for row in range(len(values)):
             state = {name: matrix[row] for name, matrix in self._state.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -14,17 +13,23 @@ Slots = tuple[Tensor | None, Tensor | None]
 """Where the gradients of a weight and a bias are written to, if anywhere."""
 
 
-@contextmanager
-def in_place() -> Iterator[None]:
+class _InPlace:
+    def __enter__(self) -> None:
+        _Linear.is_in_place = True
+
+    def __exit__(self, *error: object) -> None:
+        _Linear.is_in_place = False
+
+
+_IN_PLACE = _InPlace()
+
+
+def in_place() -> AbstractContextManager[None]:
     """Let backward passes write the gradient of a weight to the `grad` that it had in the forward pass.
 
     Autograd is given none for it then.
     """
-    _Linear.is_in_place = True
-    try:
-        yield
-    finally:
-        _Linear.is_in_place = False
+    return _IN_PLACE
 
 
 def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -19,12 +19,12 @@ from batchlab.optim.layout import Layout
 
 def adam(layout: Layout) -> Optimizer:
     """Return Adam, with weight decay in the gradient."""
-    return Optimizer(init, update_adam, partial(update_row, fused=torch._fused_adam_))
+    return Optimizer(init, update_adam, partial(update_row, fused=torch._fused_adam_), is_elementwise=True)
 
 
 def adamw(layout: Layout) -> Optimizer:
     """Return AdamW, with weight decay apart from the gradient."""
-    return Optimizer(init, update_adamw, partial(update_row, fused=torch._fused_adamw_))
+    return Optimizer(init, update_adamw, partial(update_row, fused=torch._fused_adamw_), is_elementwise=True)
 
 
 def init(parameters: Tensor) -> State:

@@ -47,3 +47,5 @@ class Optimizer:
     init: Callable[[Tensor], State]
     update: Callable[[Tensor, Tensor, State, Now], None]
     update_row: Callable[[Tensor, Tensor, State, NowOfRow], None] | None = None
+    is_elementwise: bool = False
+    """Whether each number of a row is updated by itself, so that `update_row` may be given any part of a row."""

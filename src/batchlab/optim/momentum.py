@@ -17,12 +17,12 @@ from batchlab.optim.layout import Layout
 
 def momentum(layout: Layout) -> Optimizer:
     """Return the heavy ball."""
-    return Optimizer(init, update_heavy_ball, partial(update_row, is_nesterov=False))
+    return Optimizer(init, update_heavy_ball, partial(update_row, is_nesterov=False), is_elementwise=True)
 
 
 def nesterov_momentum(layout: Layout) -> Optimizer:
     """Return Nesterov's momentum."""
-    return Optimizer(init, update_nesterov, partial(update_row, is_nesterov=True))
+    return Optimizer(init, update_nesterov, partial(update_row, is_nesterov=True), is_elementwise=True)
 
 
 def init(parameters: Tensor) -> State:
