@@ -22,6 +22,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- search, store <- verify <------------------- cli
 #                      core <- analysis, published <- plots <- report <---- cli
 #                      core <- optim <- engine <- own <------------------- cli
+#                      core <- engine <- own, report <- doctor <----------- cli
 #                      core <- engine <- loops <- spec <- run; loops <- own
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
 ALLOWED = {
@@ -51,9 +52,10 @@ ALLOWED = {
         *("spec", "store", "report"),
     },
     "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "loops", "spec"},
+    "doctor": {"errors", "own", "report"},
 }
 ANYTHING = {"cli", "registration", "__init__", "__main__"}  # the front doors
-TORCH = {"data", "models", "optim", "engine", "own"}
+TORCH = {"data", "models", "optim", "engine", "own", "doctor"}
 MATPLOTLIB = {"plots"}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from batchlab.cli import archive, confirm, curve, figure, merge, query, report, run, status, verify, workloads
+from batchlab.cli import archive, check, confirm, curve, figure, merge, query, report, run, status, verify, workloads
 from batchlab.cli.endings import DEBUG_VARIABLE
 from batchlab.cli.outputs import warn
 from batchlab.errors import InputError, shown
@@ -27,6 +27,7 @@ app.command()(confirm.confirm)
 app.command()(merge.merge)
 app.command()(verify.verify)
 app.command()(query.query)
+app.command()(check.check)
 app.command("import")(archive.import_)
 app.command()(archive.export)
 

@@ -29,15 +29,19 @@ MODULE = "batchlab_own_study"
 
 def load_own_sweep(path: Path) -> OwnSweep:
     """Execute a file of Python and return the one sweep that it makes."""
-    module = _imported(path)
-    found = {id(each): each for each in vars(module).values() if isinstance(each, OwnSweep)}
+    found: list[OwnSweep] = named(imported(path), OwnSweep)
     if len(found) != 1:
         number = "none" if not found else f"{len(found)} of them"
         raise InputError(
             f"{path} must make one batchlab.TorchSweep, or LoopSweep, and give it a name at its top level; "
             f"it has {number}."
         )
-    return next(iter(found.values()))
+    return found[0]
+
+
+def named(module: ModuleType, kind: type) -> list[Any]:
+    """Return the values of a kind that a file gives names to at its top level, each once."""
+    return list({id(each): each for each in vars(module).values() if isinstance(each, kind)}.values())
 
 
 def file_digest(path: Path) -> str:
@@ -45,8 +49,8 @@ def file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def _imported(path: Path) -> ModuleType:
-    """Return the file as a module; files beside it can be imported by it, as when it is run."""
+def imported(path: Path) -> ModuleType:
+    """Execute a file of Python and return it as a module; files beside it can be imported by it, as when it is run."""
     spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise InputError(f"{path} is no file of Python.")

@@ -43,7 +43,7 @@ class Stepped(Trainable):
     def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the mean loss [1]."""
         assert isinstance(microbatch, LoadedMicrobatch)
-        return _checked(self.training_step(forward.network, microbatch.content)).view(1)
+        return checked_loss(self.training_step(forward.network, microbatch.content)).view(1)
 
     def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
         """Return the loss [1] times the number of examples."""
@@ -75,7 +75,7 @@ class Stepped(Trainable):
         return Noise()
 
 
-def _checked(loss: object) -> Tensor:
+def checked_loss(loss: object) -> Tensor:
     """Return a loss that is one number and can be differentiated."""
     if not isinstance(loss, Tensor):
         hint = "return its `loss`" if hasattr(loss, "loss") else "return the loss of the batch"

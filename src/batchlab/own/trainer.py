@@ -24,9 +24,10 @@ from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Source, Split
 from batchlab.errors import SpecError, TrainerError
+from batchlab.own.content import moved
 from batchlab.own.loaded import Loaded
 from batchlab.own.objective import Measure, OwnObjective
-from batchlab.own.stepped import EVALUATED_EXAMPLES, Stepped, TrainingStep
+from batchlab.own.stepped import EVALUATED_EXAMPLES, Stepped, TrainingStep, checked_loss
 
 PACKED_EXAMPLES = 4
 """Examples on which a pack and single trials are compared."""
@@ -90,6 +91,21 @@ class OwnTrainer:
         if state is not None:
             program.restore(state)
         return program
+
+    def network(self, seed: int) -> nn.Module:
+        """Return the network of the first trial, at its start."""
+        return self._problem.network(seed, 0)
+
+    def first_batch(self, size: int) -> Any:
+        """Return the first training examples as one batch: inputs and labels, or what a training step takes."""
+        return moved(next(iter(self._examples["train"].chunks(size))), self._problem.device)
+
+    def batch_loss(self, network: nn.Module, batch: Any) -> Tensor:
+        """Return the loss of a batch that is not cut."""
+        if self._training_step is not None:
+            return checked_loss(self._training_step(network, batch))
+        inputs, labels = batch
+        return self._objective.loss_sums(network(inputs).unsqueeze(0), labels.unsqueeze(0))[0] / len(labels)
 
     @property
     def device_name(self) -> str:

@@ -1,0 +1,36 @@
+"""batchlab check: whether a training loop gives the gradient of the whole batch, however it is cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batchlab.cli.options import JsonOption, print_json, print_text, terminal_width, warn
+from batchlab.errors import shown
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="A file of Python with one `batchlab.equivalence(...)`, or TorchSweep.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Check that a training loop has the same gradient however its batch is cut. If not, it says why.
+
+    One whole batch is compared with microbatches, equal and ragged, workers and padding: norm ratio, relative error,
+    cosine, the worst layer, and the cause. Exit code 0: equivalent, 1: not.
+    """
+    from batchlab.doctor.check_file import check_file
+
+    if file.is_file():
+        warn(f"{shown(str(file))} is executed: a file of Python is code")
+    verdict = check_file(file)
+    if as_json:
+        print_json(verdict.plain())
+    else:
+        first, *others = verdict.sentences()
+        print_text(first)
+        print(verdict.table(terminal_width()))
+        for sentence in others:
+            print_text(sentence)
+    raise typer.Exit(0 if verdict.is_equivalent else 1)

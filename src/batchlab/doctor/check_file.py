@@ -1,0 +1,63 @@
+"""A check in a file of Python: what `batchlab check FILE` looks at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from batchlab.doctor.batch import num_examples
+from batchlab.doctor.equivalence import equivalence
+from batchlab.doctor.verdict import Equivalence
+from batchlab.errors import InputError
+from batchlab.own.python_file import imported, named
+from batchlab.own.sweep import OwnSweep
+from batchlab.own.torch_sweep import TorchSweep
+
+MOST_EXAMPLES = 64
+"""Examples of the batch that a sweep is checked on."""
+
+
+def check_file(path: Path) -> Equivalence:
+    """Execute a file of Python and return the one verdict that it makes, or that on the one sweep that it makes."""
+    module = imported(path)
+    verdicts: list[Equivalence] = named(module, Equivalence)
+    sweeps: list[OwnSweep] = named(module, OwnSweep)
+    if len(verdicts) == 1:
+        return verdicts[0]
+    if not verdicts and len(sweeps) == 1:
+        return check_sweep(sweeps[0])
+    found = f"{len(verdicts)} checks and {len(sweeps)} sweeps" if verdicts or sweeps else "neither"
+    raise InputError(
+        f"{path} must make one check, `check = batchlab.equivalence(step, batch, model)`, or one batchlab.TorchSweep, "
+        f"and give it a name at its top level; it has {found}."
+    )
+
+
+def check_sweep(sweep: OwnSweep) -> Equivalence:
+    """Return whether the trials of a sweep train alike however their batches are cut into microbatches."""
+    if not isinstance(sweep, TorchSweep):
+        raise InputError(
+            f"A {type(sweep).__name__} has a loop that nobody else can look into: check it by "
+            "`batchlab.equivalence(step, batch, model)`, step being what it does with a list of microbatches."
+        )
+    trainer, spec = sweep.trainer, sweep.spec
+    batch = trainer.first_batch(min(MOST_EXAMPLES, max(spec.search.batch_sizes)))
+
+    def step(network: nn.Module, microbatches: list[Any]) -> None:
+        """Do what `engine.program` does: add up the mean losses of microbatches, each weighted by its examples."""
+        network.train()
+        sizes = [num_examples(each) for each in microbatches]
+        for microbatch, size in zip(microbatches, sizes, strict=True):
+            (trainer.batch_loss(network, microbatch) * (size / sum(sizes))).backward()
+
+    return equivalence(step, batch, trainer.network(spec.seed), cuts=_cuts(num_examples(batch), spec.engine))
+
+
+def _cuts(number: int, engine: Any) -> list[tuple[int, ...]] | None:
+    """Return the one cut that a sweep says, if it says one and the batch is large enough."""
+    size = engine.microbatch_size
+    if size is None or size >= number:
+        return None
+    return [(*[size] * (number // size), *([number % size] if number % size else []))]

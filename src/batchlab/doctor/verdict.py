@@ -1,0 +1,162 @@
+"""The verdict: how far each cut lies from the whole batch, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from batchlab.doctor.causes import Cause, Finding
+from batchlab.doctor.gradient import Comparison
+from batchlab.report.text_table import text_table
+
+HEADER = ("Microbatches", "Workers", "Norm ratio", "Relative error", "Cosine", "Worst layer", "Finding")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to cut the batch."""
+
+    cut: str
+    """The sizes of its microbatches, a bar between workers."""
+
+    num_workers: int
+    comparison: Comparison | None
+    """None where the step cannot be run so."""
+
+    is_equal: bool
+    findings: tuple[Finding, ...] = ()
+    failure: str | None = None
+    """Why the step cannot be run so."""
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """Why it differs; empty where it does not, or where nobody knows."""
+        return tuple(each.cause for each in self.findings)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        found = self.comparison
+        worst = None if found is None else {"name": found.worst_layer, "relative_error": _finite(found.worst_error)}
+        return {
+            "cut": self.cut,
+            "workers": self.num_workers,
+            "equal": self.is_equal,
+            "norm_ratio": None if found is None else _finite(found.norm_ratio),
+            "relative_error": None if found is None else _finite(found.relative_error),
+            "cosine": None if found is None else _finite(found.cosine),
+            "worst_layer": worst,
+            "causes": [str(each) for each in self.causes],
+            "failure": self.failure,
+        }
+
+    def cells(self) -> list[str]:
+        """Return it as a line of a table."""
+        if self.comparison is None:
+            return [self.cut, f"{self.num_workers}", "", "", "", "", f"not run: {self.failure}"]
+        found = self.comparison
+        worst = "" if self.is_equal else f"{found.worst_layer} ({found.worst_error:.2g})"
+        told = "equal" if self.is_equal else ", ".join(map(str, self.causes)) or "cause not known"
+        numbers = [f"{found.norm_ratio:.6f}", f"{found.relative_error:.2g}", f"{found.cosine:.6f}"]
+        return [self.cut, f"{self.num_workers}", *numbers, worst, told]
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Whether a loop gives the gradient of the whole batch however it is cut, and if not, why.
+
+    It prints as a table with the causes and what mends them; `rows` and `findings` hold the same as data.
+    """
+
+    num_examples: int
+    rows: tuple[Row, ...]
+    tolerance: float
+    precision: str
+    """In which the gradients were computed: float64 wherever the step can be run so."""
+
+    allowed: frozenset[Cause] = frozenset()
+    """Causes that are accepted."""
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether every cut gives the same gradient, or differs by accepted causes alone."""
+        return all(
+            row.is_equal or row.failure or (row.findings and set(row.causes) <= self.allowed) for row in self.rows
+        )
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Each cause once, with what shows it at the first cut where it was found."""
+        found: dict[Cause, Finding] = {}
+        for row in self.rows:
+            for finding in row.findings:
+                found.setdefault(finding.cause, finding)
+        return tuple(found.values())
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The names of the causes."""
+        return tuple(each.cause for each in self.findings)
+
+    @property
+    def worst(self) -> Row | None:
+        """The cut with the largest relative error."""
+        compared = [row for row in self.rows if row.comparison is not None]
+        return max(compared, key=lambda row: row.comparison.relative_error if row.comparison else 0.0, default=None)
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "equivalent": self.is_equivalent,
+            "examples": self.num_examples,
+            "precision": self.precision,
+            "tolerance": self.tolerance,
+            "allowed": sorted(map(str, self.allowed)),
+            "rows": [row.plain() for row in self.rows],
+            "causes": [
+                {"name": str(each.cause), "evidence": each.evidence, "remedy": each.remedy} for each in self.findings
+            ],
+        }
+
+    def table(self, width: int | None = None) -> str:
+        """Return the cuts as a table of text."""
+        return text_table(HEADER, [row.cells() for row in self.rows], width, left=(0, 5, 6), key=None)
+
+    def sentences(self) -> list[str]:
+        """Return what was found in words, the verdict first."""
+        sentences = [self._headline()]
+        for each in self.findings:
+            accepted = " (accepted)" if each.cause in self.allowed else ""
+            sentences.append(f"Cause: {each.cause}{accepted}: {each.evidence}.")
+            sentences.append(f"  To mend it: {each.remedy}.")
+        if any(not row.is_equal and not row.failure and not row.findings for row in self.rows):
+            sentences.append(
+                "A cause is not known: no single experiment makes the difference go away. Try a smaller step: one "
+                "loss, one backward pass for each microbatch, nothing after it."
+            )
+        return sentences
+
+    def _headline(self) -> str:
+        run = [row for row in self.rows if not row.failure]
+        different = [row for row in run if not row.is_equal]
+        basis = f"({self.precision}, tolerance {self.tolerance:.0e} of the gradient's norm)"
+        batch = f"{self.num_examples:,} example{'s' if self.num_examples != 1 else ''}"
+        if not different:
+            return f"Equivalent: {_ways(len(run))} to cut a batch of {batch} give the gradient of the whole {basis}."
+        verdict = "Equivalent but for what was accepted" if self.is_equivalent else "NOT equivalent"
+        return (
+            f"{verdict}: {len(different)} of {_ways(len(run))} to cut a batch of {batch} give another gradient {basis}."
+        )
+
+    def __str__(self) -> str:
+        first, *others = self.sentences()
+        return "\n".join([first, self.table(), *others])
+
+
+def _finite(value: float) -> float | None:
+    """Return a number as JSON has it."""
+    return value if math.isfinite(value) else None
+
+
+def _ways(number: int) -> str:
+    return "1 way" if number == 1 else f"{number} ways"

@@ -1,0 +1,314 @@
+"""A right loop is equivalent, nothing is left behind, and wrong input is one line."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import batchlab
+from batchlab.doctor.equivalence import assert_equivalent, equivalence
+from batchlab.errors import InputError
+from tests.doctor import loops
+from tests.doctor.loops import EIGHT, PADDING, LanguageModel, sentences
+
+
+def test_token_weights_of_4_and_60_give_norm_ratio_1():
+    verdict = equivalence(loops.right, sentences(4, 60), LanguageModel(), cuts=[(1, 1), ((1,), (1,))])
+
+    assert verdict.precision == "float64"
+    assert [row.num_workers for row in verdict.rows] == [1, 2]
+    for row in verdict.rows:
+        assert row.comparison.norm_ratio == pytest.approx(1, abs=1e-6)
+        assert row.comparison.relative_error < 1e-6
+    assert verdict.is_equivalent
+
+
+def test_token_weights_of_4_and_60_in_single_precision(one_thread):
+    def step(model, microbatches):
+        assert model.head.weight.dtype == torch.float32
+        loops.right_alone(model, microbatches)
+
+    verdict = equivalence(step, sentences(4, 60), LanguageModel(), cuts=[(1, 1)])
+
+    assert verdict.precision == "float32"
+    assert verdict.rows[0].comparison.norm_ratio == pytest.approx(1, abs=1e-6)
+
+
+def test_the_mean_of_means_of_4_and_60_is_far_off():
+    verdict = equivalence(loops.mean_of_means, sentences(4, 60), LanguageModel(), cuts=[(1, 1)])
+
+    assert verdict.rows[0].comparison.relative_error > 0.1
+
+
+def state_of(model):
+    return (
+        {name: each.clone() for name, each in model.state_dict().items()},
+        {name: None if each.grad is None else each.grad.clone() for name, each in model.named_parameters()},
+        [module.training for module in model.modules()],
+        [len(each._backward_hooks or {}) for each in model.parameters()],
+    )
+
+
+def same(one, other):
+    is_same = {
+        name: torch.equal(one[name], other[name]) if one[name] is not None else other[name] is None for name in one
+    }
+    return one.keys() == other.keys() and all(is_same.values())
+
+
+def test_everything_is_as_it_was_after_a_check():
+    model = LanguageModel(nn.BatchNorm1d(8), dropout=0.3)
+    model.dropout.eval()
+    loops.mean_of_means(model, [sentences(*EIGHT)])
+    model.embedding.weight.grad = None
+    places = [each.data_ptr() for each in (*model.parameters(), *model.buffers())]
+    before, optimizer = state_of(model), torch.optim.Adam(model.parameters())
+    state = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()  # noqa: NPY002
+
+    verdict = equivalence(_whole_step(optimizer), sentences(*EIGHT), model, cuts=[(3, 5)])
+
+    after = state_of(model)
+    assert not verdict.is_equivalent
+    assert same(before[0], after[0]) and same(before[1], after[1])
+    assert before[2:] == after[2:]
+    assert [each.data_ptr() for each in (*model.parameters(), *model.buffers())] == places
+    assert not optimizer.state
+    assert random.getstate() == state[0] and np.random.get_state()[1].tolist() == state[1]  # noqa: NPY002
+    assert torch.equal(torch.get_rng_state(), state[2])
+    assert not any("train" in vars(module) for module in model.modules())
+
+
+def _whole_step(optimizer):
+    def step(model, microbatches):
+        model.train()
+        optimizer.zero_grad()
+        loops.mean_of_means(model, microbatches)
+        optimizer.step()
+        optimizer.zero_grad()
+        raise AssertionError("the step goes on after its update")
+
+    return step
+
+
+def test_everything_is_as_it_was_after_a_step_that_raises():
+    model = LanguageModel()
+    before = state_of(model)
+
+    def step(model, microbatches):
+        loops.right_alone(model, microbatches)
+        with torch.no_grad():
+            model.head.weight.add_(1)
+        raise RuntimeError("out of coffee")
+
+    with pytest.raises(RuntimeError, match="out of coffee"):
+        equivalence(step, sentences(*EIGHT), model)
+
+    assert same(before[0], state_of(model)[0])
+
+
+def test_a_whole_step_is_ended_where_its_optimizer_would_change_weights():
+    model = LanguageModel()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(model, microbatches):
+        optimizer.zero_grad()
+        loops.right_alone(model, microbatches)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    assert equivalence(step, sentences(*EIGHT), model).is_equivalent
+
+
+def test_another_models_optimizer_may_go_on():
+    model, other = LanguageModel(), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
+
+    def step(model, microbatches):
+        other(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+        loops.right_alone(model, microbatches)
+
+    assert equivalence(step, sentences(*EIGHT), model).is_equivalent
+
+
+def test_accepted_causes_do_not_fail():
+    model = LanguageModel(nn.BatchNorm1d(8))
+
+    strict, lenient = (
+        equivalence(loops.right, sentences(*EIGHT), model, cuts=[(3, 5)], allow=allow)
+        for allow in ([], ["batch normalisation"])
+    )
+
+    assert not strict.is_equivalent
+    assert lenient.is_equivalent
+    assert str(lenient).startswith("Equivalent but for what was accepted: ")
+    assert not equivalence(loops.mean_of_means, sentences(*EIGHT), model, allow=["batch normalisation"]).is_equivalent
+
+
+def test_a_test_fails_with_the_verdict():
+    assert assert_equivalent(loops.right, sentences(*EIGHT), LanguageModel()).is_equivalent
+    with pytest.raises(AssertionError, match="Cause: mean of means"):
+        assert_equivalent(loops.mean_of_means, sentences(*EIGHT), LanguageModel())
+
+
+def test_a_cut_that_nobody_asked_for_and_that_cannot_be_run_is_shown_and_does_not_count():
+    """Batch normalisation refuses a single example."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+
+    def step(model, microbatches):
+        for inputs, targets in microbatches:
+            (F.mse_loss(model(inputs), targets) / len(microbatches)).backward()
+
+    batch = (torch.randn(4, 3), torch.randn(4, 1))
+    verdict = equivalence(step, batch, model, allow=["batch normalisation", "mean of means"])
+
+    (failed,) = [row for row in verdict.rows if row.failure and row.cut == "4 x 1"]
+    assert "more than 1 value per channel" in failed.failure
+    assert verdict.is_equivalent
+    assert "not run: ValueError" in str(verdict)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        equivalence(step, batch, model, cuts=[(1, 1, 1, 1)])
+
+
+@dataclass
+class Pair:
+    inputs: Tensor
+    targets: Tensor
+    name: str = "pair"
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        torch.randn(6, 3),
+        [torch.randn(6, 3)],
+        (torch.randn(6, 3), torch.randn(6), "name", None, 0.5),
+        {"inputs": torch.randn(6, 3), "names": list("abcdef"), "scale": torch.tensor(2.0)},
+        Pair(torch.randn(6, 3), torch.randn(6)),
+        {"nested": (torch.randn(6, 3), {"targets": np.ones(6)})},
+    ],
+    ids=["tensor", "list", "tuple", "dict", "dataclass", "nested"],
+)
+def test_a_batch_may_have_many_forms(batch):
+    def inputs_of(each):
+        if isinstance(each, Tensor):
+            return each
+        if isinstance(each, dict):
+            return inputs_of(next(iter(each.values())))
+        return each.inputs if isinstance(each, Pair) else each[0]
+
+    def step(model, microbatches):
+        assert all(type(each) is type(batch) for each in microbatches)
+        total = sum(len(inputs_of(each)) for each in microbatches)
+        for each in microbatches:
+            (model(inputs_of(each)).pow(2).sum() / total).backward()
+
+    assert equivalence(step, batch, nn.Linear(3, 1)).is_equivalent
+
+
+def nothing(model, microbatches):
+    return None
+
+
+def zero(model, microbatches):
+    (0 * loops.token_loss(model, microbatches[0])).backward()
+
+
+def infinite(model, microbatches):
+    (float("inf") * loops.token_loss(model, microbatches[0])).backward()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"batch": sentences(4)}, "The batch has 1 example: give at least two"),
+        ({"batch": (torch.zeros(3), torch.zeros(4))}, r"The batch \(tuple\) has parts of 3 and 4 examples: give"),
+        ({"batch": "text"}, r"The batch \(str\) has no tensor"),
+        ({"model": "net"}, "model is str, not a torch.nn.Module"),
+        ({"model": nn.Identity()}, r"The model \(Identity\) has no parameters to train"),
+        ({"step": nothing}, "The step left no gradients"),
+        ({"step": zero}, "The gradient of the whole batch is zero"),
+        ({"step": infinite}, "The gradient of the whole batch is not finite"),
+        ({"cuts": [(3, 3)]}, r"cuts: \(3, 3\) has 6 examples and the batch 8: cut all of it"),
+        ({"cuts": [(4, 0, 4)]}, "no sizes of microbatches"),
+        ({"cuts": [8.0]}, "no sizes of microbatches"),
+        ({"cuts": []}, "cuts is empty"),
+        ({"cuts": [(4, 4)], "workers": [2]}, "not both"),
+        ({"workers": [0]}, "workers: 0 is no number of workers"),
+        ({"workers": [9]}, "9 workers cannot share 8 examples"),
+        ({"tolerance": 0}, "tolerance = 0: give a number between 0 and 1"),
+        ({"allow": ["drop-out"]}, 'Unknown cause "drop-out". Did you mean "dropout"'),
+        ({"allow": "dropout"}, 'allow = "dropout": give a list'),
+        ({"padding": {"mask": 0}}, r"padding\[mask\]: the batch \(dict\) has no such part"),
+        ({"padding": [0]}, "padding = \\[0\\]: give a dict"),
+    ],
+)
+def test_wrong_input_is_one_clear_line(changes, message):
+    given = {"step": loops.right_alone, "batch": sentences(*EIGHT), "model": LanguageModel(), **changes}
+
+    with pytest.raises(InputError, match=message) as raised:
+        equivalence(given.pop("step"), given.pop("batch"), given.pop("model"), **given)
+
+    assert "\n" not in str(raised.value)
+
+
+def test_workers_that_do_not_exchange_equally_often_are_told():
+    def step(model, microbatches, worker):
+        if worker.rank == 0:
+            worker.sum(1)
+        loops.right_alone(model, microbatches)
+
+    with pytest.raises(InputError, match="let each call worker.sum and worker.average_gradients equally often"):
+        equivalence(step, sentences(*EIGHT), LanguageModel())
+
+
+def test_the_verdict_is_data_and_text():
+    verdict = batchlab.equivalence(loops.mean_of_means, sentences(*EIGHT), LanguageModel(), padding=PADDING)
+    plain, text = verdict.plain(), str(verdict)
+
+    assert isinstance(verdict, batchlab.Equivalence)
+    assert plain["equivalent"] is False
+    assert plain["examples"] == 8
+    assert {"cut", "workers", "norm_ratio", "relative_error", "cosine", "worst_layer", "causes"} <= plain["rows"][
+        0
+    ].keys()
+    assert plain["causes"][0]["name"] == "mean of means"
+    assert text.splitlines()[0].startswith("NOT equivalent: 5 of 6 ways to cut a batch of 8 examples")
+    assert "Norm ratio  Relative error" in text.splitlines()[1]
+    assert verdict.worst.cut == "8 x 1"
+    assert "no more padding than needed" in text
+
+
+def test_a_model_that_shares_weights_is_compared_once():
+    model = LanguageModel()
+    model.head = nn.Linear(8, loops.VOCABULARY, bias=False)
+    model.head.weight = model.embedding.weight
+
+    assert equivalence(loops.right_alone, sentences(*EIGHT), model).is_equivalent
+    assert model.head.weight is model.embedding.weight
+
+
+def test_frozen_parameters_are_left_out():
+    model = LanguageModel()
+    model.embedding.weight.requires_grad_(False)
+    before = copy.deepcopy(model.embedding.weight)
+
+    assert equivalence(loops.right_alone, sentences(*EIGHT), model).is_equivalent
+    assert torch.equal(model.embedding.weight, before)
+
+
+def test_half_precision_is_computed_in_double():
+    model = LanguageModel().bfloat16()
+
+    verdict = equivalence(loops.right_alone, sentences(*EIGHT), model)
+
+    assert verdict.precision == "float64"
+    assert verdict.is_equivalent
+    assert model.head.weight.dtype == torch.bfloat16
