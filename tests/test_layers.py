@@ -52,7 +52,7 @@ ALLOWED = {
         *("spec", "store", "report"),
     },
     "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "loops", "spec"},
-    "doctor": {"errors", "own", "report"},
+    "doctor": {"errors", "engine", "own", "report"},
 }
 ANYTHING = {"cli", "registration", "__init__", "__main__"}  # the front doors
 TORCH = {"data", "models", "optim", "engine", "own", "doctor"}

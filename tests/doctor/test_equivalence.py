@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import random
+from collections import UserDict
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -239,11 +241,20 @@ def infinite(model, microbatches):
         ({"cuts": [(3, 3)]}, r"cuts: \(3, 3\) has 6 examples and the batch 8: cut all of it"),
         ({"cuts": [(4, 0, 4)]}, "no sizes of microbatches"),
         ({"cuts": [8.0]}, "no sizes of microbatches"),
-        ({"cuts": []}, "cuts is empty"),
+        ({"cuts": []}, r"cuts = \[\]: give at least one in a list"),
+        ({"cuts": 4}, "cuts = 4: give at least one in a list"),
+        ({"cuts": (4, 4)}, "cuts: 4 is no sizes of microbatches"),
+        ({"cuts": ["44"]}, "cuts: 44 is no sizes of microbatches"),
+        ({"cuts": [[]]}, "has 0 examples and the batch 8"),
+        ({"cuts": [[(4,), ()]]}, "has 4 examples and the batch 8"),
+        ({"cuts": [[(8,), ()]]}, "some worker has none"),
+        ({"step": "step"}, "step is str, no function"),
+        ({"workers": "2"}, "workers: 2 is no number of workers"),
+        ({"tolerance": "small"}, "tolerance = small: give a number between 0 and 1"),
         ({"cuts": [(4, 4)], "workers": [2]}, "not both"),
         ({"workers": [0]}, "workers: 0 is no number of workers"),
         ({"workers": [9]}, "9 workers cannot share 8 examples"),
-        ({"tolerance": 0}, "tolerance = 0: give a number between 0 and 1"),
+        ({"tolerance": 0.0}, "tolerance = 0.0: give a number between 0 and 1"),
         ({"allow": ["drop-out"]}, 'Unknown cause "drop-out". Did you mean "dropout"'),
         ({"allow": "dropout"}, 'allow = "dropout": give a list'),
         ({"padding": {"mask": 0}}, r"padding\[mask\]: the batch \(dict\) has no such part"),
@@ -312,3 +323,69 @@ def test_half_precision_is_computed_in_double():
     assert verdict.precision == "float64"
     assert verdict.is_equivalent
     assert model.head.weight.dtype == torch.bfloat16
+
+
+def test_a_step_may_change_its_microbatches_in_place():
+    def step(model, microbatches):
+        for inputs in microbatches:
+            inputs.mul_(2)
+            (model(inputs).pow(2).sum() / 6).backward()
+
+    batch = torch.randn(6, 3)
+    before = batch.clone()
+
+    assert equivalence(step, batch, nn.Linear(3, 1)).is_equivalent
+    assert torch.equal(batch, before)
+
+
+def test_sparse_gradients_are_compared():
+    model = nn.Sequential(nn.Embedding(7, 4, sparse=True), nn.Linear(4, 1))
+
+    def step(model, microbatches):
+        for tokens in microbatches:
+            (model(tokens).pow(2).sum() / 8).backward()
+
+    assert equivalence(step, torch.arange(8) % 7, model).is_equivalent
+
+
+def test_what_autocast_computes_in_half_precision_is_computed_in_double():
+    def step(model, microbatches):
+        with torch.autocast("cpu", torch.bfloat16):
+            loops.right_alone(model, microbatches)
+
+    verdict = equivalence(step, sentences(*EIGHT), LanguageModel())
+
+    assert verdict.precision == "float64"
+    assert verdict.worst.comparison.relative_error < 1e-12
+
+
+class Encoding(UserDict):
+    """A batch as Hugging Face's tokenizers return it."""
+
+
+def test_a_mapping_of_another_kind_stays_what_it_is():
+    def step(model, microbatches):
+        assert all(type(each) is Encoding for each in microbatches)
+        loops.right_alone(model, microbatches)
+
+    batch = Encoding(sentences(*EIGHT))
+
+    assert equivalence(step, batch, LanguageModel(), padding=PADDING).is_equivalent
+    assert len(batch["tokens"]) == 8
+
+
+@pytest.mark.parametrize("cuts", [[np.array([3, 5])], [torch.tensor([3, 5]).tolist()], ([(3,), (5,)],)])
+def test_sizes_may_be_written_in_many_ways(cuts):
+    assert equivalence(loops.right, sentences(*EIGHT), LanguageModel(), cuts=cuts).is_equivalent
+
+
+class CallableStep:
+    def __call__(self, model, microbatches, worker, scale=1.0):
+        loops.right(model, microbatches, worker)
+
+
+@pytest.mark.parametrize(
+    "step", [CallableStep(), partial(loops.right), lambda *arguments: loops.right_alone(*arguments)]
+)
+def test_a_step_may_be_anything_that_can_be_called(step):
+    assert equivalence(step, sentences(*EIGHT), LanguageModel()).is_equivalent

@@ -33,8 +33,12 @@ def num_examples(batch: Any) -> int:
 
 
 def rows_of(batch: Any, rows: range) -> Any:
-    """Return some consecutive examples of a batch, in its own form."""
-    return _changed(batch, lambda each: each if _length(each) is None else each[rows.start : rows.stop])
+    """Return some consecutive examples of a batch, in its own form; a step may change them in place."""
+    return _changed(batch, lambda each: each if _length(each) is None else _copied(each[rows.start : rows.stop]))
+
+
+def _copied(part: Any) -> Any:
+    return part.clone() if isinstance(part, Tensor) else copy.copy(part)
 
 
 def joined(batches: Sequence[Any], padding: Padding | None = None) -> Any:

@@ -8,12 +8,15 @@ from typing import Any
 from torch import nn
 
 from batchlab.doctor.batch import num_examples
+from batchlab.doctor.bench import Step
 from batchlab.doctor.equivalence import equivalence
 from batchlab.doctor.verdict import Equivalence
+from batchlab.engine.source import cut_places
 from batchlab.errors import InputError
 from batchlab.own.python_file import imported, named
 from batchlab.own.sweep import OwnSweep
 from batchlab.own.torch_sweep import TorchSweep
+from batchlab.own.trainer import OwnTrainer
 
 MOST_EXAMPLES = 64
 """Examples of the batch that a sweep is checked on."""
@@ -44,20 +47,18 @@ def check_sweep(sweep: OwnSweep) -> Equivalence:
         )
     trainer, spec = sweep.trainer, sweep.spec
     batch = trainer.first_batch(min(MOST_EXAMPLES, max(spec.search.batch_sizes)))
+    number, size = num_examples(batch), spec.engine.microbatch_size
+    cuts = None if size is None or size >= number else [[len(range(number)[part]) for part in cut_places(number, size)]]
+    return equivalence(make_step(trainer), batch, trainer.network(spec.seed), cuts=cuts)
+
+
+def make_step(trainer: OwnTrainer) -> Step:
+    """Return what `engine.program` does with microbatches: their mean losses are weighted by their examples."""
 
     def step(network: nn.Module, microbatches: list[Any]) -> None:
-        """Do what `engine.program` does: add up the mean losses of microbatches, each weighted by its examples."""
         network.train()
         sizes = [num_examples(each) for each in microbatches]
         for microbatch, size in zip(microbatches, sizes, strict=True):
             (trainer.batch_loss(network, microbatch) * (size / sum(sizes))).backward()
 
-    return equivalence(step, batch, trainer.network(spec.seed), cuts=_cuts(num_examples(batch), spec.engine))
-
-
-def _cuts(number: int, engine: Any) -> list[tuple[int, ...]] | None:
-    """Return the one cut that a sweep says, if it says one and the batch is large enough."""
-    size = engine.microbatch_size
-    if size is None or size >= number:
-        return None
-    return [(*[size] * (number // size), *([number % size] if number % size else []))]
+    return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -119,22 +120,25 @@ def read_cut(given: Any, num_examples: int) -> Cut:
     >>> str(read_cut((4, 60), 64)), str(read_cut([(16, 16), (32,)], 64))
     ('4 + 60', '2 x 16 | 32')
     """
-    shares = given if _is_nested(given) else (given,)
     try:
+        shares = given if _is_nested(given) else (given,)
         cut = Cut(tuple(tuple(map(_size, share)) for share in shares))
     except TypeError:
         raise InputError(f"cuts: {shown(given)} is no sizes of microbatches, such as (16, 16, 32).") from None
     total = sum(cut_size for share in cut.shares for cut_size in share)
-    if not all(cut.shares) or total != num_examples:
+    if total != num_examples:
         raise InputError(f"cuts: {shown(given)} has {total:,} examples and the batch {num_examples:,}: cut all of it.")
+    if not all(cut.shares):
+        raise InputError(f"cuts: {shown(given)}: some worker has none of the examples: give each at least one.")
     return cut
 
 
 def _is_nested(given: Any) -> bool:
-    return isinstance(given, Sequence) and all(isinstance(each, Sequence) for each in given) and len(given) > 0
+    return len(given) > 0 and all(hasattr(each, "__len__") for each in given)
 
 
 def _size(given: Any) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 1:
+    size = operator.index(given)
+    if size < 1 or isinstance(given, bool):
         raise TypeError
-    return given
+    return size

@@ -33,7 +33,7 @@ def equivalence(
     model: nn.Module,
     *,
     cuts: Iterable[Any] | None = None,
-    workers: Sequence[int] | None = None,
+    workers: int | Sequence[int] | None = None,
     padding: Padding | None = None,
     allow: Iterable[str] = (),
     tolerance: float | None = None,
@@ -51,7 +51,7 @@ def equivalence(
     computed in float64 where the step can be run so.
     """
     number, allowed = num_examples(batch), read_causes(allow)
-    _check(model, number, tolerance)
+    _check(step, model, number, tolerance)
     if padding is not None:
         check_padding(batch, padding)
     wanted = _cuts(cuts, workers, number, is_parallel=takes_worker(step), is_padded=padding is not None)
@@ -117,31 +117,46 @@ def _bench(
     return bench, own
 
 
-def _check(model: nn.Module, number: int, tolerance: float | None) -> None:
+def _check(step: Step, model: nn.Module, number: int, tolerance: float | None) -> None:
+    if not callable(step):
+        raise InputError(f"step is {type(step).__name__}, no function: give step(model, microbatches).")
     if not isinstance(model, nn.Module):
         raise InputError(f"model is {type(model).__name__}, not a torch.nn.Module.")
     if not any(each.requires_grad for each in model.parameters()):
         raise InputError(f"The model ({type(model).__name__}) has no parameters to train.")
     if number < 2:
         raise InputError(f"The batch has {number} example: give at least two, so that it can be cut.")
-    if tolerance is not None and not 0 < tolerance < 1:
+    if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InputError(f"tolerance = {shown(tolerance)}: give a number between 0 and 1, such as 1e-6.")
 
 
 def _cuts(
-    given: Iterable[Any] | None, workers: Sequence[int] | None, number: int, *, is_parallel: bool, is_padded: bool
+    given: Iterable[Any] | None,
+    workers: int | Sequence[int] | None,
+    number: int,
+    *,
+    is_parallel: bool,
+    is_padded: bool,
 ) -> list[Cut]:
     if given is not None:
         if workers is not None:
             raise InputError("Give `cuts`, with the sizes of each worker, or `workers`, not both.")
-        cuts = [read_cut(each, number) for each in given]
-        if not cuts:
-            raise InputError("cuts is empty: give at least one, such as [(16, 48)].")
-        return cuts
-    counts = (USUAL_WORKERS if is_parallel else (1,)) if workers is None else workers
+        return _read_cuts(given, number)
+    usual = USUAL_WORKERS if is_parallel else (1,)
+    counts = usual if workers is None else [workers] if isinstance(workers, int) else list(workers)
     for count in counts:
         if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count:
             raise InputError(f"workers: {shown(count)} is no number of workers, 1 or more.")
     if workers is not None and max(counts, default=0) > number:
         raise InputError(f"workers: {max(counts)} workers cannot share {number} examples: give each at least one.")
     return usual_cuts(number, [count for count in counts if count <= number], is_padded=is_padded)
+
+
+def _read_cuts(given: Iterable[Any], number: int) -> list[Cut]:
+    try:
+        wanted = list(given)
+    except TypeError:
+        wanted = []
+    if not wanted:
+        raise InputError(f"cuts = {shown(given)}: give at least one in a list, such as [(16, 48)].")
+    return [read_cut(each, number) for each in wanted]

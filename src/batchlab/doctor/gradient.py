@@ -26,7 +26,7 @@ class Gradient:
     @classmethod
     def of(cls, gradients: Mapping[str, Tensor]) -> Gradient:
         """Return the gradients of parameters by their names as one."""
-        flat = [each.detach().double().flatten() for each in gradients.values()]
+        flat = [each.detach().to_dense().double().flatten() for each in gradients.values()]
         return cls(torch.cat(flat), tuple((name, each.numel()) for name, each in gradients.items()))
 
     def with_values(self, values: Tensor) -> Gradient:
