@@ -62,7 +62,7 @@ def test_another_one_ends_with_1_and_its_cause(call, file):
 
     assert answer.code == 1
     assert answer.out.startswith("NOT equivalent: 1 of 4 ways")
-    assert "Cause: mean of means: each microbatch counts the same; in the whole batch" in answer.out
+    assert "Cause: mean of means. At 2 x 3 + 2: each microbatch counts the same; in the whole batch" in answer.out
     assert "To mend it: add up the losses" in answer.out
 
 

@@ -15,9 +15,9 @@ def check(
     file: Annotated[Path, typer.Argument(help="A file of Python with one `batchlab.equivalence(...)`, or TorchSweep.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Check that a training loop has the same gradient however its batch is cut. If not, it says why.
+    """Check a loop's gradient. Is it that of the whole batch, however the batch is cut, and if not, why?
 
-    One whole batch is compared with microbatches, equal and ragged, workers and padding: norm ratio, relative error,
+    One batch is compared with its microbatches, equal and ragged, over workers and padded: norm ratio, relative error,
     cosine, the worst layer, and the cause. Exit code 0: equivalent, 1: not.
     """
     from batchlab.doctor.check_file import check_file

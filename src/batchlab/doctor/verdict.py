@@ -30,6 +30,13 @@ class Row:
     """Why the step cannot be run so."""
 
     @property
+    def error(self) -> float:
+        """The relative error; infinite where it is no number, and 0 where the step was not run."""
+        if self.comparison is None:
+            return 0.0
+        return self.comparison.relative_error if math.isfinite(self.comparison.relative_error) else math.inf
+
+    @property
     def causes(self) -> tuple[Cause, ...]:
         """Why it differs; empty where it does not, or where nobody knows."""
         return tuple(each.cause for each in self.findings)
@@ -86,12 +93,18 @@ class Equivalence:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Each cause once, with what shows it at the first cut where it was found."""
-        found: dict[Cause, Finding] = {}
+        """Each cause once, with what shows it at the cut with the largest error."""
+        return tuple(finding for finding, _ in self._shown_at())
+
+    def _shown_at(self) -> list[tuple[Finding, Row]]:
+        """Return each cause once, and the cut that shows it best."""
+        found: dict[Cause, tuple[Finding, Row]] = {}
         for row in self.rows:
             for finding in row.findings:
-                found.setdefault(finding.cause, finding)
-        return tuple(found.values())
+                before = found.get(finding.cause)
+                if before is None or row.error > before[1].error:
+                    found[finding.cause] = (finding, row)
+        return list(found.values())
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -101,8 +114,7 @@ class Equivalence:
     @property
     def worst(self) -> Row | None:
         """The cut with the largest relative error."""
-        compared = [row for row in self.rows if row.comparison is not None]
-        return max(compared, key=lambda row: row.comparison.relative_error if row.comparison else 0.0, default=None)
+        return max((row for row in self.rows if not row.failure), key=lambda row: row.error, default=None)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -114,7 +126,8 @@ class Equivalence:
             "allowed": sorted(map(str, self.allowed)),
             "rows": [row.plain() for row in self.rows],
             "causes": [
-                {"name": str(each.cause), "evidence": each.evidence, "remedy": each.remedy} for each in self.findings
+                {"name": str(each.cause), "cut": row.cut, "evidence": each.evidence, "remedy": each.remedy}
+                for each, row in self._shown_at()
             ],
         }
 
@@ -125,9 +138,9 @@ class Equivalence:
     def sentences(self) -> list[str]:
         """Return what was found in words, the verdict first."""
         sentences = [self._headline()]
-        for each in self.findings:
+        for each, row in self._shown_at():
             accepted = " (accepted)" if each.cause in self.allowed else ""
-            sentences.append(f"Cause: {each.cause}{accepted}: {each.evidence}.")
+            sentences.append(f"Cause: {each.cause}{accepted}. At {row.cut}: {each.evidence}.")
             sentences.append(f"  To mend it: {each.remedy}.")
         if any(not row.is_equal and not row.failure and not row.findings for row in self.rows):
             sentences.append(
@@ -142,11 +155,11 @@ class Equivalence:
         basis = f"({self.precision}, tolerance {self.tolerance:.0e} of the gradient's norm)"
         batch = f"{self.num_examples:,} example{'s' if self.num_examples != 1 else ''}"
         if not different:
-            return f"Equivalent: {_ways(len(run))} to cut a batch of {batch} give the gradient of the whole {basis}."
+            give = "gives" if len(run) == 1 else "give"
+            return f"Equivalent: {_ways(len(run))} to cut a batch of {batch} {give} the gradient of the whole {basis}."
         verdict = "Equivalent but for what was accepted" if self.is_equivalent else "NOT equivalent"
-        return (
-            f"{verdict}: {len(different)} of {_ways(len(run))} to cut a batch of {batch} give another gradient {basis}."
-        )
+        ways, give = f"{len(different)} of {_ways(len(run))}", "gives" if len(different) == 1 else "give"
+        return f"{verdict}: {ways} to cut a batch of {batch} {give} another gradient {basis}."
 
     def __str__(self) -> str:
         first, *others = self.sentences()
