@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -79,7 +86,7 @@ def test_the_trainer_is_right(tmp_path):
     assert verdict.rows[0].cut == "4 x 2"
     assert verdict.rows[0].comparison.norm_ratio == pytest.approx(1, abs=1e-5)
     assert trainer.state.global_step == 2
-    assert "training_step" not in vars(trainer) or trainer.training_step.__func__ is transformers.Trainer.training_step
+    assert trainer.training_step.__func__ is transformers.Trainer.training_step
 
 
 class MeanOfMeans(transformers.Trainer):
@@ -115,6 +122,49 @@ def test_dropout_is_told(tmp_path):
         verdict, _ = trained(tmp_path, dropout=0.3)
 
     assert verdict.causes == (Cause.DROPOUT,)
+
+
+def tell(folder):
+    """Print what one of several workers is told of two trainers; `PYTHONPATH` and the variables of torchrun are set."""
+    verdicts = [trained(folder, each, accumulation=2)[0] for each in (transformers.Trainer, MeanOfMeans)]
+    print(json.dumps([verdict.plain() for verdict in verdicts]))
+
+
+def test_two_workers_are_told_the_same(tmp_path):
+    root, port = Path(__file__).parents[2], free_port()
+    shared = {
+        **os.environ,
+        **{"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root), *filter(None, sys.path)])},
+        **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"},
+    }
+    code = f"from tests.doctor.test_hugging_face import tell; tell({str(tmp_path)!r})"
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", code],
+            env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [worker.communicate(timeout=300) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+
+    assert [worker.returncode for worker in workers] == [0, 0], outputs
+    first, second = (json.loads(out.splitlines()[-1]) for out, _ in outputs)
+    assert first == second
+    right, wrong = first
+    assert right["equivalent"] and right["rows"][0]["cut"] == "2 x 2 each"
+    assert [each["name"] for each in wrong["causes"]] == ["mean of means"]
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        return place.getsockname()[1]
 
 
 def test_training_goes_on_as_if_nobody_had_looked(tmp_path, monkeypatch):

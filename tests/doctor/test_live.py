@@ -129,5 +129,5 @@ def test_two_workers_of_ddp_are_told_the_same(tmp_path, one_thread):
     row = first["right"]["rows"][0]
     assert row["cut"] == "3 + 2 | 2 + 1"
     assert row["norm_ratio"] == pytest.approx(1, abs=1e-6)
-    assert "1 / 2, the number of workers" in first["factor"]["causes"][0]["evidence"]
+    assert "1 / 2, the number of workers or microbatches of a worker" in first["factor"]["causes"][0]["evidence"]
     assert first["of_one_worker"]["causes"][0]["evidence"].startswith("each worker counts the same;")

@@ -87,7 +87,7 @@ def test_a_division_by_workers_that_ddp_does_itself_is_a_factor():
     verdict = run(step)
 
     assert verdict.causes == (Cause.FACTOR,)
-    assert "1 / 4, the number of workers" in evidence(verdict, Cause.FACTOR)
+    assert "1 / 4, the number of microbatches or workers" in evidence(verdict, Cause.FACTOR)
     assert all(row.is_equal == (row.num_workers == 1) for row in verdict.rows)
 
 

@@ -202,14 +202,15 @@ def _origin(factor: float, cut: Cut) -> str:
     >>> _origin(0.25, Cut(((16,) * 4,))), _origin(0.3, Cut(((16,) * 4,)))
     (': 1 / 4, the number of microbatches', '')
     """
-    numbers = {cut.num_microbatches: "the number of microbatches", cut.num_workers: "the number of workers"}
-    if len({len(share) for share in cut.shares}) == 1:
-        numbers.setdefault(len(cut.shares[0]), "the number of a worker's microbatches")
-    for number, words in sorted(numbers.items(), reverse=True):
-        if number > 1 and abs(factor * number - 1) < 1e-3:
-            return f": 1 / {number}, {words}"
-        if number > 1 and abs(factor / number - 1) < 1e-3:
-            return f": {number}, {words}"
+    counted = {"microbatches": cut.num_microbatches, "workers": cut.num_workers}
+    if cut.num_workers > 1 and len({len(share) for share in cut.shares}) == 1:
+        counted["microbatches of a worker"] = len(cut.shares[0])
+    for number in sorted(set(counted.values()) - {1}, reverse=True):
+        words = " or ".join(name for name, each in counted.items() if each == number)
+        if abs(factor * number - 1) < 1e-3:
+            return f": 1 / {number}, the number of {words}"
+        if abs(factor / number - 1) < 1e-3:
+            return f": {number}, the number of {words}"
     return ""
 
 
