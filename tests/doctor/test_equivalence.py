@@ -128,6 +128,28 @@ def test_a_whole_step_is_ended_where_its_optimizer_would_change_weights():
     assert equivalence(step, sentences(*EIGHT), model).is_equivalent
 
 
+@pytest.mark.parametrize("is_unscaled", [False, True])
+def test_a_scaled_loss_is_unscaled_in_every_run(is_unscaled):
+    model = LanguageModel()
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
+
+    def step(model, microbatches):
+        optimizer.zero_grad()
+        total = loops.num_tokens(microbatches)
+        for microbatch in microbatches:
+            scaler.scale(loops.token_loss(model, microbatch, "sum") / total).backward()
+        if is_unscaled:
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        scaler.step(optimizer)
+        scaler.update()
+
+    verdict = equivalence(step, sentences(*EIGHT), model)
+
+    assert verdict.is_equivalent, verdict
+    step(model, [sentences(*EIGHT)])  # and it goes on as it should
+
+
 def test_another_models_optimizer_may_go_on():
     model, other = LanguageModel(), nn.Linear(2, 1)
     optimizer = torch.optim.SGD(other.parameters(), lr=0.1)

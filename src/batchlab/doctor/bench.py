@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.amp import GradScaler
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from batchlab.doctor.batch import Padding, in_double_precision, lengthened, num_examples, rows_of, shortened
@@ -178,8 +179,28 @@ def _stopped_at_update(model: nn.Module) -> Iterator[None]:
 
     handle = register_optimizer_step_pre_hook(stop)
     try:
-        yield
+        with _forgetful_scalers():
+            yield
     except _Stopped:
         pass
     finally:
         handle.remove()
+
+
+@contextmanager
+def _forgetful_scalers() -> Iterator[None]:
+    """Let a GradScaler whose step was ended forget that it has unscaled the gradients: the next run's are scaled."""
+    before = GradScaler.step
+
+    def step(scaler: GradScaler, optimizer: Optimizer, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return before(scaler, optimizer, *arguments, **keywords)
+        except _Stopped:
+            scaler._per_optimizer_states.pop(id(optimizer), None)
+            raise
+
+    setattr(GradScaler, "step", step)  # noqa: B010 - mypy lets no method be assigned
+    try:
+        yield
+    finally:
+        setattr(GradScaler, "step", before)  # noqa: B010
