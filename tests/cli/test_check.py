@@ -84,6 +84,16 @@ def test_a_sweep_is_checked_too(call, file):
     assert answer.out.startswith("Equivalent: 4 ways")
 
 
+def test_accepted_causes_end_with_0(call, file):
+    accepted = call("check", file(WRONG), "--allow", "mean of means", "--allow", "dropout")
+    unknown = call("check", file(WRONG), "--allow", "drop-out")
+
+    assert accepted.code == 0
+    assert "Cause: mean of means (accepted)." in accepted.out
+    assert unknown.code == 2
+    assert 'Unknown cause "drop-out". Did you mean "dropout"?' in unknown.err
+
+
 def test_a_check_goes_before_a_sweep_in_the_same_file(call, file):
     assert call("check", file(SWEEP + WRONG)).code == 1
 

@@ -201,6 +201,20 @@ def test_a_cut_that_nobody_asked_for_and_that_cannot_be_run_is_shown_and_does_no
         equivalence(step, batch, model, cuts=[(1, 1, 1, 1)])
 
 
+def test_where_no_cut_can_be_run_nothing_is_called_equivalent():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+
+    def step(model, microbatches):
+        for inputs in microbatches:
+            (model(inputs).pow(2).mean() / len(microbatches)).backward()
+
+    verdict = equivalence(step, torch.randn(2, 3), model)
+
+    assert not verdict.is_equivalent
+    assert str(verdict).startswith("NOT known: the step can be run in none of 1 way to cut a batch of 2 examples.")
+    assert verdict.worst is None
+
+
 @dataclass
 class Pair:
     inputs: Tensor

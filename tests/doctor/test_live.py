@@ -56,6 +56,21 @@ def test_what_a_loop_has_done_wrong_is_named(step, make_model, cause):
     assert watched(step, make_model(), sizes=(3, 3, 2), allow=[cause]).is_equivalent
 
 
+def test_batch_normalisation_hides_no_other_mistake():
+    """It is accepted here, and what is wrong beside it is not."""
+    allowed, seen = (
+        watched(step, LanguageModel(nn.BatchNorm1d(8)), sizes=(3, 3, 2), allow=["batch normalisation"])
+        for step in (loops.right_alone, loops.mean_of_means)
+    )
+    odd = watched(loops.factor_twice, LanguageModel(nn.BatchNorm1d(8)), sizes=(3, 3, 2), allow=["batch normalisation"])
+
+    assert allowed.is_equivalent
+    assert seen.causes == (Cause.BATCH_NORM, Cause.MEAN_OF_MEANS)
+    assert not seen.is_equivalent
+    assert odd.causes == (Cause.BATCH_NORM, Cause.WEIGHTS)
+    assert not odd.is_equivalent
+
+
 def test_a_loop_goes_on_as_if_nobody_had_looked():
     one, other = LanguageModel(nn.BatchNorm1d(8), dropout=0.2), LanguageModel(nn.BatchNorm1d(8), dropout=0.2)
     microbatches = cut(sentences(*EIGHT), 3, 5)

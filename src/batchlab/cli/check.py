@@ -13,6 +13,9 @@ from batchlab.errors import shown
 
 def check(
     file: Annotated[Path, typer.Argument(help="A file of Python with one `batchlab.equivalence(...)`, or TorchSweep.")],
+    allow: Annotated[
+        list[str] | None, typer.Option("--allow", help="A cause that you accept: --allow dropout.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check a loop's gradient. Is it that of the whole batch, however the batch is cut, and if not, why?
@@ -24,7 +27,7 @@ def check(
 
     if file.is_file():
         warn(f"{shown(str(file))} is executed: a file of Python is code")
-    verdict = check_file(file)
+    verdict = check_file(file).allowing(allow or [])
     if as_json:
         print_json(verdict.plain())
     else:

@@ -113,8 +113,8 @@ class Diagnosis:
             return None
         told = f"the same batch with another seed gives a gradient {other:.2g} apart"
         if not self.bench.can_repeat and self._is_calm_without_dropout():
-            return Finding(Cause.DROPOUT, f"{told}, and in evaluation mode it does not")
-        return Finding(Cause.RANDOMNESS, f"{told}, also without dropout")
+            return Finding(Cause.DROPOUT, f"{told}, and in evaluation mode it does not; nothing else can be told")
+        return Finding(Cause.RANDOMNESS, f"{told}, also without dropout; nothing else can be told")
 
     def _is_calm_without_dropout(self) -> bool:
         off = frozenset({Condition.DROPOUT})

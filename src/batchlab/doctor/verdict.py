@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from batchlab.doctor.causes import Cause, Finding
+from batchlab.doctor.causes import Cause, Finding, read_causes
 from batchlab.doctor.gradient import Comparison
 from batchlab.report.text_table import text_table
 
@@ -86,10 +87,18 @@ class Equivalence:
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether every cut gives the same gradient, or differs by accepted causes alone."""
-        return all(
-            row.is_equal or row.failure or (row.findings and set(row.causes) <= self.allowed) for row in self.rows
+        """Whether every cut that can be run gives the same gradient, or differs by accepted causes alone."""
+        return bool(self._run) and all(
+            row.is_equal or (row.findings and set(row.causes) <= self.allowed) for row in self._run
         )
+
+    @property
+    def _run(self) -> list[Row]:
+        return [row for row in self.rows if not row.failure]
+
+    def allowing(self, causes: Iterable[str]) -> Equivalence:
+        """Return the verdict where some more causes are accepted."""
+        return replace(self, allowed=self.allowed | read_causes(causes))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -114,7 +123,7 @@ class Equivalence:
     @property
     def worst(self) -> Row | None:
         """The cut with the largest relative error."""
-        return max((row for row in self.rows if not row.failure), key=lambda row: row.error, default=None)
+        return max(self._run, key=lambda row: row.error, default=None)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -142,7 +151,7 @@ class Equivalence:
             accepted = " (accepted)" if each.cause in self.allowed else ""
             sentences.append(f"Cause: {each.cause}{accepted}. At {row.cut}: {each.evidence}.")
             sentences.append(f"  To mend it: {each.remedy}.")
-        if any(not row.is_equal and not row.failure and not row.findings for row in self.rows):
+        if any(not row.is_equal and not row.findings for row in self._run):
             sentences.append(
                 "A cause is not known: no single experiment makes the difference go away. Try a smaller step: one "
                 "loss, one backward pass for each microbatch, nothing after it."
@@ -150,10 +159,11 @@ class Equivalence:
         return sentences
 
     def _headline(self) -> str:
-        run = [row for row in self.rows if not row.failure]
-        different = [row for row in run if not row.is_equal]
+        run, different = self._run, [row for row in self._run if not row.is_equal]
         basis = f"({self.precision}, tolerance {self.tolerance:.0e} of the gradient's norm)"
         batch = f"{self.num_examples:,} example{'s' if self.num_examples != 1 else ''}"
+        if not run:
+            return f"NOT known: the step can be run in none of {_ways(len(self.rows))} to cut a batch of {batch}."
         if not different:
             give = "gives" if len(run) == 1 else "give"
             return f"Equivalent: {_ways(len(run))} to cut a batch of {batch} {give} the gradient of the whole {basis}."

@@ -15,6 +15,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from batchlab.doctor.bench import USUAL, Bench, Off, Way
 from batchlab.doctor.causes import Cause, Finding
+from batchlab.doctor.conditions import Condition
 from batchlab.doctor.coupling import coupling_layer
 from batchlab.doctor.cut import Cut
 from batchlab.doctor.gradient import Combination, Gradient, combination, distance, factor_between, mean
@@ -45,6 +46,7 @@ class Weights:
             yield self._factor(factor) if self._empty is None else self._counted(self._empty)
         elif not self._is_sum_over_examples():
             yield self._coupled()
+            yield from () if self.bench.can_repeat else self._beside_batch_norm()
         else:
             yield from self._of_unequal_weights()
 
@@ -122,6 +124,21 @@ class Weights:
         cause = Cause.BATCH_NORM if isinstance(module, _BatchNorm) else Cause.COUPLED
         layer = f"layer `{name}` ({type(module).__name__})"
         return Finding(cause, f"{told}: what {layer} says of an example depends on the others")
+
+    def _beside_batch_norm(self) -> Iterator[Finding]:
+        """Yield what is wrong with the weights, where batch statistics could not be switched off for the loop.
+
+        The right weights are those without them.
+        """
+        right = Weights(self.bench, self.cut, frozenset({Condition.BATCH_NORM}), self.tolerance)._right
+        if right.rest > self.tolerance or distance(self._sum(right.weights), self._found) <= self.tolerance:
+            return
+        told = f"the right weights of microbatches are {_listed(right)}"
+        for words, mistaken in self._means_of_means():
+            if self._times(mistaken) is not None:
+                yield Finding(Cause.MEAN_OF_MEANS, f"{words}; {told}")
+                return
+        yield Finding(Cause.WEIGHTS, f"{told}, and added up so they are not what the loop has found")
 
     def _of_unequal_weights(self) -> Iterator[Finding]:
         dropped = self._dropped()
