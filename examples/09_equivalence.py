@@ -1,6 +1,6 @@
 """Is `accumulate 4 x 2` the same as a batch of 8? A loop with a mistake that every framework has shipped.
 
-Run it with `python 08_equivalence.py`, or `batchlab check 08_equivalence.py`: it ends with exit code 1 where it is not.
+Run it with `python 09_equivalence.py`, or `batchlab check 09_equivalence.py`: it ends with exit code 1 where it is not.
 """
 
 import torch
