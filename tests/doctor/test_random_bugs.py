@@ -13,7 +13,7 @@ from batchlab.doctor.causes import Cause
 from batchlab.doctor.equivalence import equivalence
 from tests.doctor.test_random_splits import Convolution, Perceptron, random_case
 
-NUMBER = 20
+NUMBER = 12
 """Cases of each bug; those with fewer than four examples have no ragged cut and are left out."""
 
 
