@@ -41,7 +41,7 @@ from batchlab.engine.loop import train
 from batchlab.engine.pack_size import calibrate
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.run.environment import environment
-from batchlab.run.executor import worker_environment
+from batchlab.run.local import worker_environment
 from batchlab.run.runner import run_sweep
 from batchlab.search.samplers import draw_points
 from batchlab.store.lab import Lab

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
+from batchlab.run.errand import CalibrateTask
 from batchlab.run.estimate import _estimate, estimate_sweep, nearest_size
-from batchlab.run.executor import CalibrateTask
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
 

@@ -11,7 +11,8 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.contract import check_program, check_promises
 from batchlab.processes import end_if_imported_by_worker
-from batchlab.run.executor import Failed, make_executor
+from batchlab.run.executor import Failed
+from batchlab.run.executors import make_executor
 from batchlab.search.samplers import draw_points
 
 NUM_POINTS = 2

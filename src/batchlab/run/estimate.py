@@ -14,7 +14,9 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.run import pack_size_cache
-from batchlab.run.executor import CalibrateTask, Errand, Executor, Failed, Finished, make_executor
+from batchlab.run.errand import CalibrateTask, Errand
+from batchlab.run.executor import Failed, Finished
+from batchlab.run.executors import Executor, make_executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
 from batchlab.run.progress import count_evaluations

@@ -26,7 +26,9 @@ from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
 from batchlab.run.displays import Display, default_display
-from batchlab.run.executor import CalibrateTask, Event, Executor, Failed, Finished, Paused, Progress, make_executor
+from batchlab.run.errand import CalibrateTask
+from batchlab.run.executor import Event, Failed, Finished, Paused, Progress
+from batchlab.run.executors import Executor, make_executor
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress

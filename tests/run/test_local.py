@@ -14,7 +14,9 @@ import pytest
 from batchlab.engine.base import Point
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import TrialError
-from batchlab.run.executor import CalibrateTask, Failed, Finished, LocalExecutor, Progress, Stopped
+from batchlab.run.errand import CalibrateTask
+from batchlab.run.executor import Failed, Finished, Progress, Stopped
+from batchlab.run.local import LocalExecutor
 from batchlab.run.pack import PackTask
 
 PATIENCE = 60.0
@@ -127,7 +129,7 @@ def test_starting_workers_leaves_the_environment_as_it_was(monkeypatch):
 
 EXECUTOR = """
 from batchlab.engine.quadratic import QuadraticTrainer
-from batchlab.run.executor import LocalExecutor
+from batchlab.run.local import LocalExecutor
 import signal
 
 if __name__ == "__main__":

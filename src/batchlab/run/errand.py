@@ -1,0 +1,35 @@
+"""Errands: short tasks of a worker beside the packs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from batchlab.core.study import Study
+from batchlab.engine.base import Trainer
+from batchlab.engine.pack_size import calibrate
+
+
+class Errand(Protocol):
+    """A short task of one worker: it tells nothing on the way and cannot be stopped."""
+
+    @property
+    def study(self) -> Study:
+        """What it is about."""
+        ...
+
+    def perform(self, trainer: Trainer) -> Any:
+        """Return what the errand was for."""
+        ...
+
+
+@dataclass(frozen=True)
+class CalibrateTask:
+    """Find the fastest pack size for a study."""
+
+    study: Study
+    metaparameters: dict[str, float]
+
+    def perform(self, trainer: Trainer) -> tuple[int, float]:
+        """Return the pack size and its seconds per trial-step."""
+        return calibrate(trainer, self.study, self.metaparameters)
