@@ -92,8 +92,8 @@ def test_a_microbatch_is_as_large_as_fits_or_as_told(size, expected):
 
 def test_the_known_keys_are_those_of_the_table():
     assert failure({"engine.colour": "red"}).endswith(
-        "Known: engine.cpus_per_trial, engine.device, engine.gpus_per_trial, engine.keep_states, "
-        "engine.microbatch_size, engine.pack_size, engine.precision."
+        "Known: engine.checkpoint_seconds, engine.cpus_per_trial, engine.device, engine.gpus_per_trial, "
+        "engine.keep_states, engine.microbatch_size, engine.pack_size, engine.precision."
     )
 
 

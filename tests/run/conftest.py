@@ -78,9 +78,9 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
-def _train(trainer, task, ends):
+def _train(trainer, task, ends, shelf):
     """Train a pack here; `ends` is the list of all ends that packs have confirmed."""
-    hooks = Hooks(lambda: min([task.end_step, *ends]), ends.append, lambda *_: None, lambda: False)
+    hooks = Hooks(lambda: min([task.end_step, *ends]), ends.append, lambda *_: None, lambda: False, shelf.save)
     return train_pack(trainer, task, hooks)
 
 
@@ -98,7 +98,7 @@ def _fill(study, path, trainer, pack_size, chance=None, restarts=0.0, **options)
                 tasks.append(task)
             for name, task in chance.sample(tasks, len(tasks)):
                 seen = ends if chance.random() < 0.5 else []  # a pack that hears nothing trains too far
-                result = _train(trainer, task, seen)
+                result = _train(trainer, task, seen, run.shelf(name))
                 run.put_back(name) if result is None else run.keep_part(name, result)
                 if chance.random() < restarts:
                     break

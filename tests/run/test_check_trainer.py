@@ -248,7 +248,7 @@ class Exiting(Standing):
 
 
 def test_a_trainer_that_ends_its_process_is_told_with_the_exit_code(study):
-    with pytest.raises(TrialError, match=r"ended unexpectedly \(exit code 3\)\. Run the same command"):
+    with pytest.raises(TrialError, match=r"died 3 times in a row \(exit code 3\)\. Run the same command"):
         check_trainer(Exiting(), study)
 
 

@@ -189,7 +189,7 @@ def test_a_larger_confirmation_that_was_stopped_goes_on(make_scripted, scripted,
     fill(small, tmp_path / "8", scripted(goal_at), pack_size=2)
     run = StudyRun(large, StudyFolder(tmp_path / "8"))
     name, task = run.take_task()
-    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False)
+    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False, run.shelf(name).save)
     run.keep_part(name, train_pack(scripted(goal_at), task, hooks))
 
     again = StudyRun(large, StudyFolder(tmp_path / "8"))

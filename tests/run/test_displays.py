@@ -29,7 +29,9 @@ def finish(progress, trainer):
     """Train all packs of a study here."""
     while task := progress.run.take_task():
         name, pack = task
-        result = train_pack(trainer, pack, Hooks(lambda: 2**62, lambda end: None, lambda standing: None, lambda: False))
+        save = progress.run.shelf(name).save
+        hooks = Hooks(lambda: 2**62, lambda end: None, lambda standing: None, lambda: False, save)
+        result = train_pack(trainer, pack, hooks)
         progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
 
 

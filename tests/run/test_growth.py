@@ -19,9 +19,10 @@ def fates(chance, points):
     return goal_at, diverges_at
 
 
-def train_here(trainer, task):
+def train_here(trainer, task, shelf):
     """Train a pack in this process, with no other beside it."""
-    return train_pack(trainer, task, Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False))
+    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False, shelf.save)
+    return train_pack(trainer, task, hooks)
 
 
 def settings(chance, least=None):
@@ -165,7 +166,7 @@ def test_a_larger_growth_takes_up_one_whose_points_were_being_confirmed(
     run.open_round()
     while run.confirm_run is None:
         name, task = run.take_task()
-        run.keep_part(name, train_here(trainer, task))
+        run.keep_part(name, train_here(trainer, task, run.shelf(name)))
     assert folder.growing.record().state == "finished"
 
     fill(largest, tmp_path / "8", trainer, pack_size=2)
@@ -201,7 +202,7 @@ def test_only_does_not_let_an_unconfirmed_study_take_the_place_of_a_confirmed_on
     run.open_round()
     while run.confirm_run is None:
         name, task = run.take_task()
-        run.keep_part(name, train_here(trainer, task))
+        run.keep_part(name, train_here(trainer, task, run.shelf(name)))
 
     assert StudyRun(larger, folder, only=range(2)).is_done
 

@@ -48,7 +48,9 @@ def begin(chance, study, path, trainer, pack_size):
         if (named_task := run.take_task()) is None:
             return
         name, task = named_task
-        hooks = Hooks(lambda end=task.end_step: end, lambda end: None, lambda *_: None, lambda: False)
+        hooks = Hooks(
+            lambda end=task.end_step: end, lambda end: None, lambda *_: None, lambda: False, run.shelf(name).save
+        )
         result = train_pack(trainer, task, hooks)
         run.put_back(name) if result is None else run.keep_part(name, result)
 

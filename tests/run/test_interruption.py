@@ -65,16 +65,12 @@ momentum = {min = 0.0, max = 0.999, scale = "reverse_log"}
 pack_size = 8
 """
 
-# Worker processes import the main script, so that they too write a checkpoint after every chunk.
-IMPATIENT = """
+SCRIPT = """
 import sys
 from pathlib import Path
 
-from batchlab.run import pack
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
-
-pack.CHECKPOINT_SECONDS = 0.05
 
 if __name__ == "__main__":
     run_sweep(load_sweep(sys.argv[1]), Path(sys.argv[2]), num_workers=2)
@@ -197,7 +193,7 @@ def test_the_same_command_goes_on_after_a_signal(run_command, tmp_path):
         assert code == 75, said
         assert "Stopping: writing checkpoints" in said
         assert said.splitlines()[-1].startswith("batchlab: Interrupted")
-        num_checkpoints += len(list(lab.glob("sweeps/*/*/checkpoints/*.npz")))
+        num_checkpoints += len(list(lab.glob("sweeps/*/*/checkpoints/*.safetensors")))
     finish(run_command(NQM, lab))
     run_sweep(load_sweep(str(tmp_path / "spec.toml")), tmp_path / "straight", num_workers=1)
 
@@ -221,7 +217,7 @@ def test_networks_go_on_with_the_same_bits_after_a_signal(run_command, tmp_path)
     spec = DIGITS.replace("[8, 64, 256]", "[64]").replace("max_steps = 6000", "max_steps = 800")
     lab = tmp_path / "lab"
     with run_command(spec, lab, workers=1) as run:
-        assert run.wait_until(lambda: list(lab.glob("sweeps/*/*/checkpoints/*.npz")))  # a first pack has paused
+        assert run.wait_until(lambda: list(lab.glob("sweeps/*/*/checkpoints/*.safetensors")))  # a first pack has paused
         run.process.send_signal(signal.SIGTERM)
         code, said = run.end()
     assert code == 75, said
@@ -262,9 +258,9 @@ CONFIRMED = DIGITS.replace("[8, 64, 256]", "[16, 256]").replace(
 @pytest.mark.parametrize(("text", "least"), [(DIGITS, 20), (CONFIRMED, 10)], ids=["search", "confirm"])
 def test_many_kills_leave_no_trace(tmp_path, text, least):
     """SIGKILL at random moments: after a random time from the start, or after a random number of file changes."""
-    spec, script, chance = tmp_path / "spec.toml", tmp_path / "impatient.py", random.Random(0)
-    spec.write_text(text)
-    script.write_text(IMPATIENT)
+    spec, script, chance = tmp_path / "spec.toml", tmp_path / "script.py", random.Random(0)
+    spec.write_text(f"{text}checkpoint_seconds = 0.05\n")
+    script.write_text(SCRIPT)
     labs, num_kills, num_checkpoints = [tmp_path / "straight", tmp_path / "lab-0"], 0, 0
     finish(Run([str(script), str(spec), str(labs[0])]))
 
@@ -279,7 +275,7 @@ def test_many_kills_leave_no_trace(tmp_path, text, least):
             if is_running:
                 run.process.kill()
                 num_kills += 1
-                num_checkpoints += any(labs[-1].glob("sweeps/*/*/**/checkpoints/*.npz"))
+                num_checkpoints += any(labs[-1].glob("sweeps/*/*/**/checkpoints/*.safetensors"))
                 continue
             assert run.process.returncode == 0, run.end()
         labs.append(tmp_path / f"lab-{len(labs) - 1}")

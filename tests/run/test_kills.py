@@ -40,19 +40,16 @@ end_learning_rate_factor = {values = [0.5]}
 
 [engine]
 pack_size = 1
+checkpoint_seconds = 0.02
 """
 
-# Worker processes import the main script, so that they too write a checkpoint after every chunk.
-IMPATIENT = """
+SCRIPT = """
 import sys
 from pathlib import Path
 
 from batchlab.errors import BatchlabError
-from batchlab.run import pack
 from batchlab.run.runner import run_sweep
 from batchlab.spec.load import load_sweep
-
-pack.CHECKPOINT_SECONDS = 0.02
 
 if __name__ == "__main__":
     try:
@@ -70,7 +67,7 @@ class Running:
         self.lab, self.temporary = folder / "lab", folder / "temporary"
         self.temporary.mkdir(exist_ok=True)
         (folder / "spec.toml").write_text(SPEC)
-        (folder / "run.py").write_text(IMPATIENT)
+        (folder / "run.py").write_text(SCRIPT)
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
             [sys.executable, str(folder / "run.py"), str(folder / "spec.toml"), str(self.lab)],
@@ -91,7 +88,7 @@ class Running:
         self.process.wait()
 
     def checkpoints(self):
-        return list(self.lab.glob("sweeps/*/*/checkpoints/*.npz"))
+        return list(self.lab.glob("sweeps/*/*/checkpoints/*.safetensors"))
 
     def wait_until(self, condition):
         deadline = time.monotonic() + PATIENCE

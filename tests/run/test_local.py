@@ -13,20 +13,25 @@ import pytest
 
 from batchlab.engine.base import Point
 from batchlab.engine.quadratic import QuadraticTrainer
-from batchlab.errors import TrialError
-from batchlab.run.errand import CalibrateTask
-from batchlab.run.executor import Failed, Finished, Progress, Stopped
+from batchlab.run.executor import Finished, Lost, Passing
 from batchlab.run.local import LocalExecutor
 from batchlab.run.pack import PackTask
+from batchlab.run.shelf import Shelf
+from batchlab.store.study_folder import StudyFolder
 
 PATIENCE = 60.0
 
 
 @pytest.fixture
-def task(make_nqm, tmp_path):
+def task(make_nqm):
     study = make_nqm().study(16)
     points = [Point(trial_id, {"learning_rate": rate}) for trial_id, rate in enumerate((0.1, 0.5))]
-    return PackTask(study, points, tmp_path / "1-0.npz", study.max_steps)
+    return PackTask(study, points, study.max_steps)
+
+
+@pytest.fixture
+def shelf(task, tmp_path):
+    return Shelf(StudyFolder(tmp_path / "16"), "trials-0-1", task.study)
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def last_event(executor):
     """Return the first event that is not about progress."""
     while True:
         for event in executor.events(PATIENCE):
-            if not isinstance(event, Progress):
+            if not isinstance(event, Passing):
                 return event
 
 
@@ -55,58 +60,16 @@ def has_ended(pid):
         os.close(descriptor)
 
 
-def test_a_task_comes_back_with_its_key(executor, task):
-    assert executor.num_idle == 1
-    executor.submit(("any", 3), task)
-    assert executor.num_idle == 0
-
-    event = last_event(executor)
-
-    assert isinstance(event, Finished)
-    assert event.key == ("any", 3)
-    assert [outcome.trial_id for outcome in event.result.outcomes] == [0, 1]
-    assert executor.num_idle == 1
-
-
-def test_a_study_can_be_calibrated_in_a_worker(executor, task):
-    executor.submit("size", CalibrateTask(task.study, {"learning_rate": 0.5}))
-
-    event = last_event(executor)
-
-    assert isinstance(event, Finished)
-    pack_size, seconds = event.result
-    assert 1 <= pack_size <= task.study.trials
-    assert 0 < seconds < 1
-
-
-def test_a_stop_ends_a_task_with_its_checkpoint(executor, task):
-    executor.stop()
-    executor.submit("key", task)
-
-    assert last_event(executor) == Stopped("key")
-    assert task.checkpoint.exists()
-
-
-def test_a_worker_that_dies_at_work_is_told(executor, task):
+def test_a_worker_that_dies_at_its_start_is_lost_like_any_other(executor, task, shelf):
+    """It is killed before it has read anything, with a task on its way."""
     (worker,) = executor._workers
-    os.kill(worker.process.pid, signal.SIGSTOP)  # it shall not finish before it dies
-    executor.submit("key", task)
+    os.kill(worker.process.pid, signal.SIGSTOP)
+    executor.submit("key", task, shelf)
     os.kill(worker.process.pid, signal.SIGKILL)
 
-    event = last_event(executor)
-
-    assert isinstance(event, Failed)
-    assert event.key == "key"
-    assert "ended unexpectedly (exit code -9)" in str(event.error)
-
-
-def test_a_worker_that_died_idle_is_told_when_it_is_given_a_task(executor, task):
-    (worker,) = executor._workers
-    worker.process.kill()
-    worker.process.join()
-
-    with pytest.raises(TrialError, match=r"ended unexpectedly \(exit code -9\)"):
-        executor.submit("key", task)
+    assert last_event(executor) == Lost("key", "exit code -9: it was killed, as the system does when memory runs out")
+    executor.submit("again", task, shelf)
+    assert isinstance(last_event(executor), Finished)
 
 
 def test_closing_ends_the_workers(task):

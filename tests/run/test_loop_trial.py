@@ -29,9 +29,10 @@ def follow(loop, place, ends):
         confirm_end=lambda end: None,
         progress=lambda standing: None,
         should_stop=lambda: False,
+        save=lambda checkpoint: None,
     )
-    task = PackTask(study, [Point(1, {})], place / "trials-1.npz", 100, loop=place / "trials-1")
-    result = follow_trial(GeneratorTrainer(loop), task, hooks)
+    task = PackTask(study, [Point(1, {})], 100)
+    result = follow_trial(GeneratorTrainer(loop), task, hooks, place / "trials-1")
     outcomes = [vars(outcome) for outcome in result.outcomes]
     record = {"outcomes": outcomes, "environment": {}, "wall_seconds": result.wall_seconds}
     check_part(place / "parts" / "trials-1.parquet", result.measurements, record, study)

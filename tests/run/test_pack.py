@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -22,9 +23,10 @@ class Race:
     def __init__(self, ends=None, stop_after=None):
         self.ends, self.confirmed, self.progress = ends or {}, [], []
         self._chunks_left = stop_after
+        self.kept = []
 
     def hooks(self):
-        return Hooks(self.end_step, self.confirmed.append, self.note, self.should_stop)
+        return Hooks(self.end_step, self.confirmed.append, self.note, self.should_stop, self.kept.append)
 
     def note(self, standing):
         self.progress.append((standing.step, standing.num_live, standing.best_steps))
@@ -41,11 +43,11 @@ class Race:
 
 
 @pytest.fixture
-def make_task(make_scripted, tmp_path):
+def make_task(make_scripted):
     def make(num_trials=3, **changes):
         study = make_scripted({f"sweep.{name}": value for name, value in changes.items()}).study(8)
         points = [Point(trial_id, {"learning_rate": 0.5}) for trial_id in range(num_trials)]
-        return PackTask(study, points, tmp_path / "1-0.npz", study.max_steps)
+        return PackTask(study, points, study.max_steps)
 
     return make
 
@@ -137,10 +139,11 @@ def test_the_full_protocol_trains_to_the_budget_whoever_wins(scripted, make_task
 def train_with_stops(trainer, task, chunks_between_stops):
     """Train the pack with a stop every so many chunks; return its result and the number of stops."""
     for num_stops in range(1000):
+        race = Race(stop_after=chunks_between_stops)
         try:
-            return train_pack(trainer, task, Race(stop_after=chunks_between_stops).hooks()), num_stops
+            return train_pack(trainer, task, race.hooks()), num_stops
         except Interrupted:
-            assert task.checkpoint.exists()
+            task = replace(task, resume=pickle.loads(pickle.dumps(race.kept[-1])))  # as it travels
     raise AssertionError("the pack makes no progress")
 
 
@@ -149,7 +152,6 @@ def test_a_pack_that_is_stopped_again_and_again_gives_the_same_result(scripted, 
     trainer = scripted(goal_at={1: 20, 2: 40}, diverges_at={0: 33, 1: 28})
     task = make_task(4)
     expected = train_pack(trainer, task, Race().hooks())
-    assert not task.checkpoint.exists()
 
     result, num_stops = train_with_stops(trainer, task, chunks_between_stops)
 
@@ -157,13 +159,13 @@ def test_a_pack_that_is_stopped_again_and_again_gives_the_same_result(scripted, 
     assert_same(result, expected)
 
 
-def test_a_stopped_quadratic_pack_gives_the_same_bits(make_nqm, tmp_path, monkeypatch):
+def test_a_stopped_quadratic_pack_gives_the_same_bits(make_nqm, monkeypatch):
     from batchlab.engine import quadratic
 
     monkeypatch.setattr(quadratic, "LONGEST_ADVANCE", 3)
     study = make_nqm({"sweep.evaluate": {"growth": 1.5}, "sweep.max_steps": 60}).study(16)
     points = [Point(trial_id, {"learning_rate": rate}) for trial_id, rate in enumerate((0.01, 0.3, 1.9, 50.0))]
-    task = PackTask(study, points, tmp_path / "1-0.npz", study.max_steps)
+    task = PackTask(study, points, study.max_steps)
     expected = train_pack(QuadraticTrainer(), task, Race().hooks())
     assert expected.outcomes[3].diverged_step is not None
 
@@ -183,33 +185,41 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("killed_at", [10, 30, 50])
-def test_a_killed_pack_goes_on_from_its_last_checkpoint(scripted, make_task, monkeypatch, killed_at):
+def test_a_killed_pack_goes_on_from_its_last_checkpoint(scripted, make_task, killed_at):
     """A checkpoint after every chunk; the kill falls in the middle of an evaluation."""
-    monkeypatch.setattr(pack_module, "CHECKPOINT_SECONDS", -1.0)
     trainer = scripted(goal_at={2: 40}, diverges_at={0: 33})
-    task, race, seen = make_task(), Race(), []
+    task, race, seen = replace(make_task(), checkpoint_seconds=-1.0), Race(), []
     expected = train_pack(trainer, task, Race().hooks())
-    task.checkpoint.unlink()
 
     def die(standing):
         if standing.step == killed_at:
             raise Killed
 
     with pytest.raises(Killed):
-        train_pack(trainer, task, Hooks(lambda: 2**62, race.confirmed.append, die, lambda: False))
-    resumed = Hooks(lambda: 2**62, race.confirmed.append, lambda standing: seen.append(standing.step), lambda: False)
-    result = train_pack(trainer, task, resumed)
+        train_pack(trainer, task, replace(race.hooks(), end_step=lambda: 2**62, progress=die))
+    resumed = replace(Race().hooks(), end_step=lambda: 2**62, progress=lambda standing: seen.append(standing.step))
+    result = train_pack(trainer, replace(task, resume=race.kept[-1]), resumed)
 
     assert seen[0] == killed_at
     assert_same(result, expected)
 
 
-def test_no_checkpoint_is_written_before_its_time(scripted, make_task):
+def test_no_checkpoint_is_saved_before_its_time(scripted, make_task):
+    race = Race()
+
+    train_pack(scripted(), make_task(), race.hooks())
+
+    assert race.kept == []
+
+
+def test_a_pack_whose_state_is_wanted_returns_it_with_its_result(scripted, make_task):
     task = make_task()
 
-    train_pack(scripted(), task, Race().hooks())
+    result = train_pack(scripted(), replace(task, keeps_state=True), Race().hooks())
 
-    assert list(task.checkpoint.parent.glob("*.npz")) == []
+    assert train_pack(scripted(), task, Race().hooks()).state is None
+    assert result.state["program.step"] == 100
+    assert result.state["rows.step"].tolist() == result.measurements.step.tolist()
 
 
 def test_the_time_before_a_stop_counts(scripted, make_task, monkeypatch):
@@ -237,10 +247,11 @@ def test_a_pack_pauses_at_the_first_evaluated_step_from_its_pause_on(scripted, m
 def test_a_pack_that_pauses_often_ends_with_the_same_rows(scripted, make_task):
     task = make_task()
     expected = train_pack(scripted({1: 60}, {2: 30}), task, Race().hooks())
-    task.checkpoint.unlink(missing_ok=True)
 
     for pause_step in (10, 25, 50):
-        assert train_pack(scripted({1: 60}, {2: 30}), replace(task, pause_step=pause_step), Race().hooks()) is None
+        race = Race()
+        assert train_pack(scripted({1: 60}, {2: 30}), replace(task, pause_step=pause_step), race.hooks()) is None
+        task = replace(task, resume=race.kept[-1])
     assert_same(train_pack(scripted({1: 60}, {2: 30}), task, Race().hooks()), expected)
 
 

@@ -40,7 +40,7 @@ def train_one(progress, trainer):
     if task is None:
         return False
     name, pack = task
-    hooks = Hooks(lambda: 2**62, lambda end: None, lambda *details: None, lambda: False)
+    hooks = Hooks(lambda: 2**62, lambda end: None, lambda *details: None, lambda: False, progress.run.shelf(name).save)
     result = train_pack(trainer, pack, hooks)
     progress.run.put_back(name) if result is None else progress.run.keep_part(name, result)
     return True

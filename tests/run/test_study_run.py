@@ -118,7 +118,7 @@ def test_a_task_carries_the_points_and_fixed_metaparameters_of_its_trials(make_s
     assert [point.metaparameters for point in task.points] == [
         {"momentum": 0.9, **point} for point in run.record.points[2:4]
     ]
-    assert task.checkpoint == tmp_path / "8" / "checkpoints" / "trials-2-3.npz"
+    assert run.shelf(name).path == tmp_path / "8" / "checkpoints" / "trials-2-3.safetensors"
     assert run.take_task() is None
 
 
@@ -138,7 +138,7 @@ def test_a_resumed_study_knows_the_end_that_a_finished_pack_has_set(make_scripte
     run.choose_pack_size(2)
     name, task = run.take_task()
     assert task.end_step == 100
-    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False)
+    hooks = Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, lambda: False, run.shelf(name).save)
     run.keep_part(name, train_pack(trainer, task, hooks))
 
     resumed = StudyRun(study, folder)

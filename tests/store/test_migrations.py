@@ -71,7 +71,7 @@ def test_the_next_writer_brings_a_lab_to_this_format_and_once_more_changes_nothi
     assert json.loads((lab / "lab.json").read_text()) == {"format": FORMAT}
     assert json.loads((lab / "sweeps" / "finished" / "sweep.json").read_text())["sweep"]["sampler_version"] == 1
     checkpoints = lab / "sweeps" / "unfinished" / "32" / "checkpoints"
-    assert sorted(path.name for path in checkpoints.iterdir()) == ["trials-2-3.npz", "trials-4-5.npz"]
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["trials-2-3.safetensors", "trials-4-5.safetensors"]
     assert once == {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
 
 

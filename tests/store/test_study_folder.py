@@ -198,24 +198,24 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
         "program.diverged": np.empty((0, 2), np.int64),
     }
 
-    write_checkpoint(tmp_path / "1-0.npz", arrays, STUDY)
-    read = read_checkpoint(tmp_path / "1-0.npz", STUDY)
+    write_checkpoint(tmp_path / "1-0.safetensors", arrays, STUDY)
+    read = read_checkpoint(tmp_path / "1-0.safetensors", STUDY)
 
     assert set(arrays) <= set(read)
     for name, array in arrays.items():
         assert read[name].dtype == array.dtype
         assert read[name].shape == array.shape
         assert read[name].tobytes() == array.tobytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["1-0.npz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["1-0.safetensors"]
 
 
 def test_no_checkpoint_is_none(tmp_path):
-    assert read_checkpoint(tmp_path / "1-0.npz") is None
+    assert read_checkpoint(tmp_path / "1-0.safetensors") is None
 
 
 def test_an_object_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="allow_pickle"):
-        write_checkpoint(tmp_path / "1-0.npz", {"objects": np.array([{"a": 1}], dtype=object)}, STUDY)
+    with pytest.raises(ValueError, match="without pickle"):
+        write_checkpoint(tmp_path / "1-0.safetensors", {"objects": np.array([{"a": 1}], dtype=object)}, STUDY)
 
     assert list(tmp_path.iterdir()) == []
 
@@ -231,7 +231,7 @@ def test_a_pickled_array_is_refused_when_read(tmp_path):
 
 @pytest.mark.parametrize("kept", [0, 1, 10, 0.5, 0.99])
 def test_a_truncated_checkpoint_is_named(tmp_path, kept):
-    path = tmp_path / "1-0.npz"
+    path = tmp_path / "1-0.safetensors"
     write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
@@ -241,7 +241,7 @@ def test_a_truncated_checkpoint_is_named(tmp_path, kept):
 
 
 def test_a_checkpoint_with_a_wrong_bit_is_named(tmp_path):
-    path = tmp_path / "1-0.npz"
+    path = tmp_path / "1-0.safetensors"
     write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

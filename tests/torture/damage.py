@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import safetensors.numpy
 
 from tests.torture import changes
 from tests.torture.case import Case, Cases, chance
@@ -107,18 +108,25 @@ def _is_same(sample: Sample, name: str, content: bytes) -> bool:
     sound = (sample.lab / name).read_bytes()
     if content == sound:
         return True
-    if name.endswith(".npz"):
-        return _arrays(content) == _arrays(sound) is not None
+    if name.endswith((".npz", ".safetensors")):
+        return _arrays(content, name) == _arrays(sound, name) is not None
     return Path(name).parent.name == "parts" and _rows(content) == _rows(sound) is not None
 
 
-def _arrays(content: bytes) -> dict[str, tuple[object, ...]] | None:
+def _arrays(content: bytes, name: str) -> dict[str, tuple[object, ...]] | None:
     """Return what a checkpoint holds, array by array; None where it cannot be read."""
     try:
-        with np.load(BytesIO(content), allow_pickle=False) as arrays:
-            return {name: (str(each.dtype), each.shape, each.tobytes()) for name, each in arrays.items()}
-    except Exception:  # whatever numpy and zipfile raise for a damaged file
+        arrays = dict(np.load(BytesIO(content), allow_pickle=False)) if name.endswith(".npz") else _tensors(content)
+        return {name: (str(each.dtype), each.shape, each.tobytes()) for name, each in arrays.items()}
+    except Exception:  # whatever numpy, zipfile and safetensors raise for a damaged file
         return None
+
+
+def _tensors(content: bytes) -> dict[str, np.ndarray]:
+    """Return the tensors of a checkpoint, and its table of JSON as one more."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    table = json.loads(header["__metadata__"]["batchlab"])
+    return {**safetensors.numpy.load(content), "": np.array(json.dumps(table, sort_keys=True))}
 
 
 def _rows(content: bytes) -> tuple[object, ...] | None:

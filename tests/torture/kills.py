@@ -96,7 +96,7 @@ def _damaged(place: Path, stock: dict[str, Sample]) -> None:
     (studies / "16" / "measurements.parquet").write_bytes(b"nothing")
     (studies / "128" / "study.json").unlink()
     (studies / "128" / "confirmed.json").write_text("{}")
-    (studies / "128" / "states" / "trials-2.npz").write_bytes(b"PK")
+    (studies / "128" / "states" / "trials-2.safetensors").write_bytes(b"PK")
 
 
 def _merged(place: Path, stock: dict[str, Sample]) -> None:

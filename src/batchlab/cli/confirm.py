@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, SweepOption, WorkloadArgument
-from batchlab.core.limits import MOST_WORKERS
+from batchlab.cli.options import (
+    DEFAULT_LAB,
+    DataOption,
+    GpusOption,
+    JsonOption,
+    LabOption,
+    SweepOption,
+    WorkersOption,
+    WorkloadArgument,
+)
 
 if TYPE_CHECKING:
     from batchlab.store.stored_sweep import StoredSweep
@@ -20,9 +28,8 @@ def confirm(
     sweep: SweepOption = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each point; 6 is the least for 95 %.")] = 6,
     points: Annotated[int, typer.Option("--points", min=1, help="Best points of each batch size, at the most.")] = 3,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
-    ] = None,
+    workers: WorkersOption = None,
+    gpus: GpusOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,7 +44,9 @@ def confirm(
 
     found = Lab.open(lab).find(workload, sweep)
     _check_known(lab, found)
-    confirm_sweep(lab, found.name, seeds, points, data_dir=data, num_workers=workers, display=make_display())
+    confirm_sweep(
+        lab, found.name, seeds, points, data_dir=data, num_workers=workers, num_gpus=gpus, display=make_display()
+    )
     print_curve(lab, None, found.name, as_json=as_json)
 
 

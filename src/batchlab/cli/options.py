@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batchlab.cli.outputs import warn as warn
+from batchlab.core.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
     from batchlab.analysis.summary import WorkloadSummary
@@ -37,6 +38,14 @@ DataOption = Annotated[
         help="Where dataset files lie; else $BATCHLAB_DATA, else they are fetched.",
         callback=_checked_folder,
     ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each GPU, or else for each core."),
+]
+GpusOption = Annotated[
+    int | None,
+    typer.Option("--gpus", min=0, max=MOST_WORKERS, help="GPUs, one for each worker; all that there are. 0: none."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 WorkloadArgument = Annotated[

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_text, warn
-from batchlab.core.limits import MOST_WORKERS
+from batchlab.cli.options import (
+    DEFAULT_LAB,
+    DataOption,
+    GpusOption,
+    JsonOption,
+    LabOption,
+    WorkersOption,
+    print_text,
+    warn,
+)
 from batchlab.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -23,9 +31,8 @@ def run(
         typer.Argument(help="A spec file, a name that `batchlab workloads` lists, or a file of Python of your own."),
     ],
     lab: LabOption = DEFAULT_LAB,
-    workers: Annotated[
-        int | None, typer.Option("--workers", min=1, max=MOST_WORKERS, help="Processes; one for each core.")
-    ] = None,
+    workers: WorkersOption = None,
+    gpus: GpusOption = None,
     data: DataOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value of the spec: --set sweep.trials=8")
@@ -61,6 +68,7 @@ def run(
         lab,
         data_dir=data,
         num_workers=workers,
+        num_gpus=gpus,
         display=make_display(),
         only=wanted,
         changed_code=changed_code,

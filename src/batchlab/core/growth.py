@@ -9,7 +9,7 @@ from typing import Any
 
 from batchlab.core.confirmation import Confirm
 from batchlab.core.study import Study
-from batchlab.core.sweep import SearchPlan, Sweep, differences
+from batchlab.core.sweep import COSTS_ONLY, SearchPlan, Sweep, differences
 
 GROWS = (
     "What can grow: sweep.trials, batch_sizes, race_factor, max_steps, max_examples, max_attempts, confirm,"
@@ -48,7 +48,10 @@ def fixed_digest(sweep: Sweep) -> str:
     """Return a short text that all specs share that one sweep can grow through, and no other has."""
     plain = sweep.model_dump(mode="json", exclude_defaults=True, exclude={"at"})
     plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _GROWING}
-    plain.get("engine", {}).pop("keep_states", None)
+    plain.get("engine", {}).pop("checkpoint_seconds", None)
+    if not plain.get("engine", True):
+        del plain["engine"]
+    plain.get("engine", {}).pop("keep_states", None)  # labs that keep states have the digest of an empty table
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -56,7 +59,8 @@ def _fixed(sweep: Sweep, old: Sweep) -> dict[str, Any]:
     """Return a spec as plain data in which all that has grown since `old` is as it was there."""
     plain, before = sweep.plain(), old.plain()
     plain["sweep"] |= {name: before["sweep"].get(name) for name in _grown(old.search, sweep.search)}
-    plain["at"], plain["engine"] = before.get("at"), {**plain["engine"], "keep_states": old.engine.keep_states}
+    same = {name: before["engine"].get(name) for name in COSTS_ONLY}
+    plain["at"], plain["engine"] = before.get("at"), {**plain["engine"], **same}
     return plain
 
 

@@ -113,6 +113,13 @@ class SearchPlan(Value):
         return self.max_attempts or ATTEMPTS_PER_TRIAL * self.trials
 
 
+CHECKPOINT_SECONDS = 20.0
+"""Between two checkpoints of a pack, where a spec does not say."""
+
+COSTS_ONLY = frozenset({"keep_states", "checkpoint_seconds"})
+"""What of `[engine]` decides what a run costs, and nothing of its results: a stored sweep may be run with another."""
+
+
 class Engine(Value):
     """The table `[engine]`: how trials are computed. Results agree to rounding whatever is chosen."""
 
@@ -140,6 +147,9 @@ class Engine(Value):
 
     keep_states: bool = False
     """Keep the last state of every pack, so that a study that grows need not train its trials from the start."""
+
+    checkpoint_seconds: Annotated[float, Field(ge=0.01, le=86_400)] = CHECKPOINT_SECONDS
+    """How often a pack in training is saved, at the most: a worker that dies costs no more time than that."""
 
 
 class Changes(Value):
@@ -203,7 +213,7 @@ class Sweep(Value):
                 if getattr(self.engine, name) is not None:
                     raise ValueError(f"`engine.{name}` is for a command or a loop of your own; leave it out")
             return
-        for name in ("device", "precision", "microbatch_size", "pack_size", "keep_states"):
+        for name in ("device", "precision", "microbatch_size", "pack_size", *sorted(COSTS_ONLY)):
             if getattr(self.engine, name) != Engine.model_fields[name].default:
                 raise ValueError(
                     f"`engine.{name}` is not for a loop of your own, which trains as it likes; leave it out"
@@ -248,7 +258,7 @@ class Sweep(Value):
             sampler_version=plan.sampler_version,
             evaluation=ANY_STEP if self.workload.is_own_loop else changes.evaluate or plan.evaluate,
             search_space=SearchSpace({**self.search_space.root, **changes.search_space.root}).read_at(batch_size),
-            engine={name: value for name, value in self.engine.plain().items() if name != "keep_states"},
+            engine={name: value for name, value in self.engine.plain().items() if name not in COSTS_ONLY},
             confirm=plan.confirm,
             confirm_within=plan.race_factor,
         )

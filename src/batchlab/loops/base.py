@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,13 @@ from batchlab.loops.report import Report
 
 RESERVED = ("batch_size", "seed", "max_steps", "checkpoint")
 """What a loop is told beside its metaparameters, which so cannot have these names."""
+
+
+Started = Callable[[int], None]
+
+
+def untold(group: int) -> None:
+    """Take no note of a program."""
 
 
 class LoopTrainer(ABC):
@@ -31,10 +38,13 @@ class LoopTrainer(ABC):
         """Raise SpecError where the loop takes something else than the study has."""
 
     @abstractmethod
-    def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
+    def reports(
+        self, study: Study, point: Point, place: Path, worker: int, start: int, started: Started = untold
+    ) -> Generator[Report | None]:
         """Yield what the loop reports, and None now and then while it is silent; when closed, the loop is ended.
 
-        `place` is a folder for this trial alone. `start` is the `offset` of the last report that is known.
+        `place` is a folder for this trial alone. `start` is the `offset` of the last report that is known. `started`
+        is told the group of processes that the loop runs in, where that is another one than ours, and 0 at its end.
         """
 
     def example(self, metric: str) -> str:

@@ -42,6 +42,11 @@ class Child:
                 raise TrialError(f"{shown(command[0])} cannot be run: {error.strerror}.") from error
 
     @property
+    def group(self) -> int:
+        """The number of the group that it and all that it starts are in."""
+        return self._process.pid
+
+    @property
     def exit_code(self) -> int | None:
         """How it has ended; negative is a signal."""
         return self._process.returncode

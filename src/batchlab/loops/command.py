@@ -17,7 +17,7 @@ from batchlab.core.study import Study
 from batchlab.core.workload import OwnLoop
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, TrialError, shown, unknown_name
-from batchlab.loops.base import RESERVED, LoopTrainer, name_of, told
+from batchlab.loops.base import RESERVED, LoopTrainer, Started, name_of, told, untold
 from batchlab.loops.child import Child
 from batchlab.loops.report import Patterns, Report, make_report, read_by_pattern, read_json_line
 from batchlab.loops.resources import trial_variables
@@ -45,13 +45,16 @@ class CommandTrainer(LoopTrainer):
         """Return a line that a program may print."""
         return f'print lines such as {{"step": 5, "{metric}": 0.3}}'
 
-    def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
+    def reports(
+        self, study: Study, point: Point, place: Path, worker: int, start: int, started: Started = untold
+    ) -> Generator[Report | None]:
         """Yield what the program reports; when closed, it is told to end, and then made to."""
         values, output = told(study, point, place), place / OUTPUT
         source = Path(_filled(self._workload.metrics_file, values)) if self._workload.metrics_file else output
         tail = Tail(source, start or _size(source))
         command = [_filled(part, values) for part in split_command(self._workload.command or "")]
         child = Child(command, output, trial_variables(study.engine, worker))
+        started(child.group)
         try:
             while True:
                 has_ended = child.wait(SECONDS) is not None  # looked at first, so that its last words are read
@@ -63,6 +66,7 @@ class CommandTrainer(LoopTrainer):
                 yield None
         finally:
             child.end()
+            started(0)
             self.remark = child.remark
         if child.exit_code:
             program = f"{name_of(study, point.trial_id)}: `{shown(shlex.join(command))}` {_ending(child.exit_code)}"

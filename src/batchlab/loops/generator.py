@@ -10,7 +10,7 @@ from typing import Any
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, shown
-from batchlab.loops.base import RESERVED, LoopTrainer, name_of, told
+from batchlab.loops.base import RESERVED, LoopTrainer, Started, name_of, told, untold
 from batchlab.loops.report import Report, make_report
 from batchlab.loops.resources import use_here
 
@@ -41,7 +41,9 @@ class GeneratorTrainer(LoopTrainer):
             if name not in given and name not in RESERVED:
                 raise SpecError(f"{self._title} needs `{name}`, which is not in the search space: add it there.")
 
-    def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
+    def reports(
+        self, study: Study, point: Point, place: Path, worker: int, start: int, started: Started = untold
+    ) -> Generator[Report | None]:
         """Yield what the function yields; it is closed where the race is over."""
         use_here(study.engine, worker)
         given = {name: value for name, value in told(study, point, place).items() if self._is_taken(name)}

@@ -20,6 +20,7 @@ import numpy as np
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
 from batchlab.errors import InputError, TrainerError, shown
+from batchlab.loops.base import Started, untold
 from batchlab.loops.report import Report
 from batchlab.own.sweep import OwnSweep
 
@@ -122,9 +123,11 @@ class FileTrainer:
         """Return what the trainer of a loop says."""
         return str(self._own.example(metric))
 
-    def reports(self, study: Study, point: Point, place: Path, worker: int, start: int) -> Generator[Report | None]:
+    def reports(
+        self, study: Study, point: Point, place: Path, worker: int, start: int, started: Started = untold
+    ) -> Generator[Report | None]:
         """Yield what a loop reports."""
-        yield from self._own.reports(study, point, place, worker, start)
+        yield from self._own.reports(study, point, place, worker, start, started)
 
     @property
     def device_name(self) -> str:

@@ -21,6 +21,7 @@ def confirm_sweep(
     *,
     data_dir: Path | None = None,
     num_workers: int | None = None,
+    num_gpus: int | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
 ) -> ShownSummary | None:
@@ -46,4 +47,6 @@ def confirm_sweep(
         update={"confirm": Confirm.parse({"seeds": seeds, "points": points}, "confirm")}
     )
     sweep = stored.spec.model_copy(update={"search": plan})
-    return run_sweep(sweep, lab, data_dir=data_dir, num_workers=num_workers, trainer=trainer, display=display)
+    return run_sweep(
+        sweep, lab, data_dir=data_dir, num_workers=num_workers, num_gpus=num_gpus, trainer=trainer, display=display
+    )

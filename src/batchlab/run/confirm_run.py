@@ -11,6 +11,7 @@ from batchlab.core.measurement import Measurements
 from batchlab.engine.base import Point
 from batchlab.run.pack import PackTask
 from batchlab.run.part import Part, farthest, read_parts
+from batchlab.run.shelf import Shelf
 from batchlab.search.confirm import end_of_replicates, points_to_confirm
 from batchlab.search.race import Outcome, packs
 from batchlab.store.pack_name import pack_name
@@ -21,10 +22,12 @@ from batchlab.store.study_record import StudyRecord
 class ConfirmRun:
     """Trains the replicates of one study. They race against nobody, so their order and packs decide nothing."""
 
-    def __init__(self, folder: StudyFolder, record: StudyRecord, complete: list[Outcome]) -> None:
+    def __init__(
+        self, folder: StudyFolder, record: StudyRecord, complete: list[Outcome], checkpoint_seconds: float
+    ) -> None:
         assert record.study is not None and record.study.confirm is not None
         self._study, self._folder, self._points = record.study, folder, record.points
-        self._seeds = record.study.confirm.seeds
+        self._seeds, self._every = record.study.confirm.seeds, checkpoint_seconds
         self._trial_ids = points_to_confirm(record.study, complete)
         self.end_step = end_of_replicates(record.study, record.best_steps) if record.best_steps is not None else 0
         """Where a replicate ends that has not met the goal."""
@@ -69,11 +72,15 @@ class ConfirmRun:
         name, ids = self._pending.popitem()
         self.running[name] = ids
         points = [Point(i, self._study.metaparameters(self._points[i % REPLICATE_STRIDE])) for i in ids]
-        checkpoint = self._folder.confirming.checkpoint_path(name)
-        return name, PackTask(self._study, points, checkpoint, self.end_step, stops_at_goal=True)
+        resume = self.shelf(name).read(ids)
+        return name, PackTask(self._study, points, self.end_step, resume, self._every, stops_at_goal=True)
+
+    def shelf(self, name: str) -> Shelf:
+        """Return where the checkpoints of a pack are kept."""
+        return Shelf(self._folder.confirming, name, self._study)
 
     def put_back(self, name: str) -> None:
-        """Line up a pack again that was stopped."""
+        """Line up a pack again that was stopped, or whose worker was lost."""
         self._pending[name] = self.running.pop(name)
 
     def keep_part(self, name: str, part: Part) -> None:

@@ -14,9 +14,10 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.run import pack_size_cache
+from batchlab.run.answer import answer
 from batchlab.run.errand import CalibrateTask, Errand
-from batchlab.run.executor import Failed, Finished
-from batchlab.run.executors import Executor, make_executor
+from batchlab.run.executor import Executor
+from batchlab.run.executors import make_executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
 from batchlab.run.progress import count_evaluations
@@ -104,16 +105,14 @@ def _fly(executor: Executor, study: Study, calibration: Calibration, num_studies
 
 def _answer(executor: Executor, errand: Errand, tell: Tell) -> Any:
     """Return what an errand brings; say now and then that it is still under way."""
-    executor.submit(errand.study.batch_size, errand)
     waited = 0.0
-    while True:
-        for event in executor.events(QUIET_SECONDS):
-            if isinstance(event, Failed):
-                raise event.error
-            assert isinstance(event, Finished)
-            return event.result
+
+    def still() -> None:
+        nonlocal waited
         waited += QUIET_SECONDS
         tell(f"batch size {errand.study.batch_size:>6}: still measuring, {spell_seconds(waited)} so far")
+
+    return answer(executor, errand, QUIET_SECONDS, still)
 
 
 def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:

@@ -1,11 +1,35 @@
-"""What a run and its workers say to each other."""
+"""The contract of an executor: whoever has tasks done, wherever that is.
+
+A run gives tasks to an executor and hears what becomes of them. It does not ask where they are done.
+
+- **Tasks travel by value.** A task is picklable and names no place in the lab: it carries the checkpoint that it goes
+  on from. `submit` takes one while `num_idle` is above 0, and its key comes back with every event of it.
+- **Each task has one end**, an event after which its worker is idle: `Finished`, `Paused`, `Stopped`, `Lost` or
+  `Failed`. Before it come any number of `Progress` and `Saved`, in the order in which things happened.
+- **Checkpoints leave a worker as they are saved**, and lie on the task's shelf, which only the side that holds the lab
+  has, once `Saved` is told. `Paused` and `Stopped` mean that the last one is there.
+- **A worker that dies** (killed, out of memory, its machine gone) is `Lost` with its task: what came after the last
+  checkpoint. Another takes its place. What it had told others, the ends of races, stays told: training is the same
+  again bit for bit, so it is still true. One that cannot even start is `Failed`: no other would.
+- **Packs of one study share the end of its race** while they train: the sooner one hears of it, the less it trains in
+  vain. What is stored does not depend on when.
+- `stop` asks all packs to save and end, also those that are submitted afterwards. `close` ends everything at once, and
+  may be called at any time, twice as well.
+
+`run.local` has processes of this machine, `run.here` a thread of this process. `tests/contracts` holds every executor
+to this.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from batchlab.errors import BatchlabError
+from batchlab.run.errand import Errand
+from batchlab.run.pack import PackTask
+from batchlab.run.shelf import Shelf
 from batchlab.run.standing import Standing
 
 
@@ -18,6 +42,13 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Saved:
+    """A pack whose checkpoint was just kept."""
+
+    key: Any
+
+
+@dataclass(frozen=True)
 class Finished:
     """A task's result: a PackResult, or what an errand returned."""
 
@@ -27,16 +58,25 @@ class Finished:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A task that a stop signal ended; its checkpoint is written."""
+    """A task that a stop signal ended; its checkpoint is kept."""
 
     key: Any
 
 
 @dataclass(frozen=True)
 class Paused:
-    """A pack that makes way for others; its checkpoint is written."""
+    """A pack that makes way for others; its checkpoint is kept."""
 
     key: Any
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A task whose worker died."""
+
+    key: Any
+    why: str
+    """How it ended, such as `exit code -9: it was killed`."""
 
 
 @dataclass(frozen=True)
@@ -47,4 +87,31 @@ class Failed:
     error: BatchlabError
 
 
-Event = Progress | Finished | Paused | Stopped | Failed
+Event = Progress | Saved | Finished | Paused | Stopped | Lost | Failed
+Passing = Progress | Saved
+"""Events after which their task goes on."""
+
+
+class Executor(Protocol):
+    """Has tasks done: see the top of this file."""
+
+    @property
+    def num_idle(self) -> int:
+        """How many workers wait for a task."""
+        ...
+
+    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
+        """Give a task to an idle worker; a pack comes with the shelf on which its checkpoints are kept."""
+        ...
+
+    def events(self, timeout: float | None) -> Iterator[Event]:
+        """Yield what has happened, waiting for up to `timeout` seconds; None waits for the first."""
+        ...
+
+    def stop(self) -> None:
+        """Ask every pack to save and end."""
+        ...
+
+    def close(self) -> None:
+        """End the workers at once; packs that still run lose what came after their last checkpoint."""
+        ...

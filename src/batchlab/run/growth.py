@@ -131,7 +131,7 @@ def _begin_growing(home: StudyFolder) -> None:
     growing = home.growing
     growing.clear()
     for path in home.packs("states"):
-        write_file(growing.state_path(path.stem), read_bounded(path, MOST_BYTES))
+        write_file(growing.folder / "states" / path.name, read_bounded(path, MOST_BYTES))
     _keep_known(home, growing)
 
 

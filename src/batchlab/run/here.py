@@ -10,10 +10,11 @@ from typing import Any
 
 from batchlab.engine.base import Trainer
 from batchlab.run.errand import Errand
-from batchlab.run.executor import Event, Progress
+from batchlab.run.executor import Event, Passing
 from batchlab.run.pack import PackTask
+from batchlab.run.shelf import Shelf
 from batchlab.run.signals import Signals
-from batchlab.run.work import attempt
+from batchlab.run.work import Bench, attempt
 
 
 class HereExecutor:
@@ -21,7 +22,7 @@ class HereExecutor:
 
     def __init__(self, trainer: Trainer, batch_sizes: list[int]) -> None:
         self._signals = Signals(batch_sizes, num_workers=1)
-        self._content = (trainer, self._signals)
+        self._bench = Bench(0, lambda: (trainer, self._signals), lambda event: self._events.put(event))
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._key: Any = None
         self._thread: threading.Thread | None = None
@@ -31,12 +32,12 @@ class HereExecutor:
         """One while nothing is trained."""
         return int(self._key is None)
 
-    def submit(self, key: Any, task: PackTask | Errand) -> None:
+    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
         """Begin a task; `key` comes back with its events."""
         self._key = key
 
         def work() -> None:
-            self._events.put(attempt(key, task, lambda: self._content, 0, self._events.put))
+            self._events.put(attempt(key, task, self._bench, shelf))
 
         self._thread = threading.Thread(target=work, name="batchlab worker", daemon=True)
         self._thread.start()
@@ -45,7 +46,7 @@ class HereExecutor:
         """Yield what the task has said, waiting for up to `timeout` seconds; None waits for the first."""
         with suppress(Empty):
             event = self._events.get(timeout=timeout)
-            if not isinstance(event, Progress):
+            if not isinstance(event, Passing):
                 self._key = None
             yield event
 

@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from types import MappingProxyType
 from typing import IO, Any
 
 from batchlab.engine.base import Trainer
@@ -24,11 +25,13 @@ from batchlab.processes import (
     undisturbed_by_signals,
 )
 from batchlab.run.errand import Errand
-from batchlab.run.executor import Event, Failed, Progress
+from batchlab.run.executor import Event, Failed, Lost, Passing
+from batchlab.run.gpus import gpu_variables
 from batchlab.run.pack import PackTask
-from batchlab.run.parcel import Descriptor, Parcel
+from batchlab.run.parcel import Content, Descriptor, Parcel
+from batchlab.run.shelf import Shelf
 from batchlab.run.signals import Signals
-from batchlab.run.work import attempt
+from batchlab.run.work import Bench, attempt
 
 WORKER_VARIABLES = {
     # One thread for each process: trials in parallel use the cores better than threads in a trial.
@@ -41,66 +44,80 @@ WORKER_VARIABLES = {
 
 
 class LocalExecutor:
-    """Runs tasks in processes on this machine. Tasks of one study share the end of its race."""
+    """Runs tasks in processes on this machine: they share its disk, and write their checkpoints themselves."""
 
-    def __init__(self, trainer: Trainer, batch_sizes: list[int], num_workers: int) -> None:
+    def __init__(
+        self, trainer: Trainer, batch_sizes: list[int], num_workers: int, gpus: Sequence[str] | None = None
+    ) -> None:
         end_if_imported_by_worker()
         _check_script()
         start_tracker()
-        context = multiprocessing.get_context("spawn")
         self._signals = Signals(batch_sizes, num_workers)
+        self._content = (trainer, self._signals)
         self._workers: list[_Worker] = []
         try:
-            with worker_environment(), undisturbed_by_signals():
-                for number in range(num_workers):
-                    self._start(context, number, Parcel((trainer, self._signals)))
+            for number in range(num_workers):
+                self._workers.append(_Worker(number, gpu_variables(gpus, number)))
+                self._workers[-1].start(self._content)
         except BaseException:  # a signal, once it is let through
             self.close()
             raise
 
-    def _start(self, context: Any, number: int, parcel: Parcel) -> None:
-        """Start a worker. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
-        here, there = context.Pipe()
-        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the worker
-        with _stderr_into(file) as stderr:
-            process = context.Process(
-                target=_serve, args=(there, stderr, parcel, number, all_held()), daemon=True, name="batchlab worker"
-            )
-            worker = _Worker(process, here, file)
-            self._workers.append(worker)
-            process.start()
-        there.close()
-        worker.parcel = parcel.take_sealed()
-
     @property
     def num_idle(self) -> int:
-        """How many workers wait for a task."""
+        """How many workers wait for a task, those included that have to be started anew."""
         return sum(worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: PackTask | Errand) -> None:
+    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         worker = next(worker for worker in self._workers if worker.key is None)
+        if worker.pipe.closed:
+            worker = self._workers[worker.number] = _Worker(worker.number, worker.variables)
+            worker.start(self._content)
         worker.key = key
-        try:
-            worker.send((key, task))
-        except (BrokenPipeError, ConnectionResetError):
-            raise worker.death() from None
+        with suppress(OSError):  # it has died this moment: its end will be heard of
+            worker.send((key, task, shelf))
 
     def events(self, timeout: float | None) -> Iterator[Event]:
         """Yield what the workers have said, waiting for up to `timeout` seconds; None waits for the first."""
-        by_pipe = {worker.pipe: worker for worker in self._workers}
-        for pipe in wait(list(by_pipe), timeout):
-            worker = by_pipe[pipe]  # type: ignore[index]
-            try:
-                event: Event = worker.pipe.recv()
-            except (EOFError, ConnectionResetError):
-                event = Failed(worker.key, worker.death())
-            if not isinstance(event, Progress):
-                worker.key = None
-            yield event
+        deadline = None if timeout is None else time.monotonic() + timeout
+        heard: list[Event] | None = []
+        while heard == []:  # some worker has said something that is no event
+            heard = self._listen(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        yield from heard or ()
+
+    def _listen(self, timeout: float | None) -> list[Event] | None:
+        """Return the events of the workers that have something to say; None where none has."""
+        by_pipe: dict[Any, _Worker] = {worker.pipe: worker for worker in self._workers if not worker.pipe.closed}
+        ready = wait(list(by_pipe), timeout)
+        events = (self._hear(by_pipe[pipe]) for pipe in ready)
+        return [event for event in events if event is not None] if ready else None
+
+    def _hear(self, worker: _Worker) -> Event | None:
+        """Return the next event of a worker; None where it has only told that it serves, or died with nothing to do."""
+        try:
+            event: Event | None = worker.pipe.recv()
+        except (EOFError, OSError):  # it is gone, perhaps in the middle of a word
+            return self._bury(worker)
+        if event is None:
+            worker.has_served = True
+        elif not isinstance(event, Passing):
+            worker.key = None
+        return event
+
+    def _bury(self, worker: _Worker) -> Event | None:
+        """Return what is lost with a worker that has ended, and end what it has left running."""
+        key, worker.key = worker.key, None
+        worker.join(timeout=5)
+        error, why = worker.start_problem(), worker.ending()
+        worker.close()
+        _end_group(self._signals.take_program(worker.number))
+        if error is not None:
+            return Failed(key, error)
+        return None if key is None else Lost(key, why)
 
     def stop(self) -> None:
-        """Ask every running pack to write its checkpoint and end."""
+        """Ask every running pack to save and end."""
         self._signals.stop()
 
     def close(self) -> None:
@@ -109,6 +126,14 @@ class LocalExecutor:
             worker.close()
         for worker in self._workers:
             worker.join()
+            _end_group(self._signals.take_program(worker.number))
+
+
+def _end_group(group: int) -> None:
+    """Kill the program of the user's own that a worker has left running, with all that it has started."""
+    if group:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def _check_script() -> None:
@@ -121,54 +146,76 @@ def _check_script() -> None:
         )
 
 
-@dataclass
 class _Worker:
-    process: multiprocessing.process.BaseProcess
-    pipe: Connection
-    stderr: IO[bytes]
-    """What it said before it served."""
+    """A process and this end of the pipe to it."""
 
-    key: Any = None
-    parcel: bytes = b""
-    """What it still has to be sent before its first task."""
+    def __init__(self, number: int, variables: Mapping[str, str]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.number, self.variables, self.has_served = number, variables, False
+        self.key: Any = None
+        self.pipe, self._its_pipe = context.Pipe()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._context, self._sealed = context, b""
+        self.process: multiprocessing.process.BaseProcess | None = None
+
+    def start(self, content: Content) -> None:
+        """Start it. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
+        parcel = Parcel(content)
+        with worker_environment(self.variables), undisturbed_by_signals(), _stderr_into(self._stderr) as stderr:
+            process = self._context.Process(
+                target=_serve,
+                args=(self._its_pipe, stderr, parcel, self.number, all_held()),
+                daemon=True,
+                name="batchlab worker",
+            )
+            self.process = process
+            try:
+                process.start()
+            except OSError as error:
+                raise TrialError(
+                    f"A worker process could not be started: {error.strerror}. Use fewer --workers."
+                ) from error
+        self._its_pipe.close()
+        self._sealed = parcel.take_sealed()
 
     def send(self, message: Any) -> None:
-        if self.parcel:
-            self.pipe.send_bytes(self.parcel)
-            self.parcel = b""
+        """Send a task; before its first one it gets what the parcel holds."""
+        if self._sealed:
+            self.pipe.send_bytes(self._sealed)
+            self._sealed = b""
         self.pipe.send(message)
 
     @property
-    def has_started(self) -> bool:
-        return self.process.pid is not None
+    def _exit_code(self) -> int | None:
+        return None if self.process is None else self.process.exitcode
 
-    def death(self) -> BatchlabError:
-        """Say why it has ended: at its start, which it has told in the file, or later."""
-        self.join(timeout=5)
-        code, said = self.process.exitcode, self._said()
+    def start_problem(self) -> BatchlabError | None:
+        """Return why it could not start, which it has told in the file; None where it was killed, or has served."""
+        code, said = self._exit_code, self._said()
+        if self.has_served or code is None or code < 0:
+            return None
         if NO_GUARD in said:
             return InputError(NO_GUARD)
-        if said and code is not None and code > 0:
-            place = "it imports the script that starts the run, and that failed"
-            return TrialError(f"A worker process could not start (exit code {code}): {place}:\n{said}")
-        return TrialError(
-            f"A worker process ended unexpectedly (exit code {code}){_reason(code)}. "
-            "Run the same command again to go on, with fewer --workers if memory is short."
-        )
+        place = "it imports the script that starts the run, and that failed"
+        return TrialError(f"A worker process could not start (exit code {code}): {place}:\n{said}".rstrip(":\n"))
+
+    def ending(self) -> str:
+        """Return how it has ended, in a few words."""
+        return f"exit code {self._exit_code}{_reason(self._exit_code)}"
 
     def close(self) -> None:
         self.pipe.close()
-        self.stderr.close()
-        if self.has_started:
+        self._stderr.close()
+        if self.process is not None and self.process.pid is not None:
             self.process.kill()
 
     def join(self, timeout: float | None = None) -> None:
-        if self.has_started:
+        if self.process is not None and self.process.pid is not None:
             self.process.join(timeout)
 
     def _said(self) -> str:
-        self.stderr.seek(0)
-        return self.stderr.read().decode(errors="replace").strip()
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace").strip()
 
 
 def _reason(code: int | None) -> str:
@@ -214,23 +261,21 @@ def _serve(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, number: 
     die_with_parent()
     _return_to(stderr)
     take_up(held)
-    is_empty = True
-    while True:
-        try:
-            if is_empty:
-                parcel.receive(pipe.recv_bytes())
-                is_empty = False
-            key, task = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(attempt(key, task, lambda: parcel.content, number, pipe.send))
+    bench = Bench(number, lambda: parcel.content, pipe.send)
+    pipe.send(None)  # it has started
+    with suppress(EOFError):
+        parcel.receive(pipe.recv_bytes())
+        while True:
+            key, task, shelf = pipe.recv()
+            pipe.send(attempt(key, task, bench, shelf))
 
 
 @contextmanager
-def worker_environment() -> Iterator[None]:
-    """Start processes whose numerical libraries are set up for training: see WORKER_VARIABLES."""
-    before = {name: os.environ.get(name) for name in WORKER_VARIABLES}
-    os.environ.update(WORKER_VARIABLES)
+def worker_environment(more: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Start processes whose numerical libraries are set up for training, see WORKER_VARIABLES, and with `more`."""
+    variables = {**WORKER_VARIABLES, **more}
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:

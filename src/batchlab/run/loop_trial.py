@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 
@@ -23,21 +24,22 @@ MOST_WITHOUT_GOAL = 1000
 ENDED = "ended"
 
 
-def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResult:
+def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks, place: Path) -> PackResult:
     """Follow the task's one trial from its last report, or from the start, to the end of the race.
+
+    `place` is the trial's folder in the lab.
 
     Raises Interrupted after a stop: all reports so far are written down, and the loop is ended.
     """
     (point,), study = task.points, task.study
-    assert task.loop is not None
-    journal, trial = Journal(task.loop, study, point.trial_id), _Trial(task, hooks, trainer)
+    journal, trial = Journal(place, study, point.trial_id), _Trial(task, hooks, trainer)
     known = (journal.reports() if trainer.resumes else None) or []
     journal.begin(known)
     for report in known:
         trial.take(report)
     trial.rows.resume()
     start = known[-1].offset if known else 0
-    with closing(trainer.reports(study, point, task.loop, hooks.worker, start)) as reports:
+    with closing(trainer.reports(study, point, place, hooks.worker, start, hooks.started)) as reports:
         while not trial.is_over:
             if hooks.should_stop():
                 raise Interrupted(f"stopped at step {trial.rows.step}")
@@ -45,6 +47,8 @@ def follow_trial(trainer: LoopTrainer, task: PackTask, hooks: Hooks) -> PackResu
             if isinstance(said, Report):
                 journal.add(said)
                 trial.take(said)
+                if trainer.resumes:
+                    hooks.saved()
             elif said is ENDED:
                 trial.end()
     result = trial.result(journal.seconds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -17,11 +16,7 @@ from batchlab.engine.loop import Evaluated, train
 from batchlab.errors import BatchlabError, Interrupted, shown
 from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
-from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
-from batchlab.store.pack_check import check_checkpoint
-from batchlab.store.seal import damaged
-
-CHECKPOINT_SECONDS = 20.0
+from batchlab.store.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -30,9 +25,14 @@ class PackTask:
 
     study: Study
     points: Sequence[Point]
-    checkpoint: Path
     end_step: int
     """The race's end as known when the task was made."""
+
+    resume: Checkpoint | None = None
+    """Where the pack goes on from; None begins it."""
+
+    checkpoint_seconds: float = 20.0
+    """How often it is to save, at the most."""
 
     pause_step: int | None = None
     """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
@@ -43,11 +43,8 @@ class PackTask:
     stops_at_goal: bool = False
     """Replicates race against nobody: the pack ends once each has met the goal, and the rows after that go."""
 
-    kept_state: Path | None = None
-    """Where the pack's last state is kept; None keeps none."""
-
-    loop: Path | None = None
-    """The folder of a trial of a loop of the user's own."""
+    keeps_state: bool = False
+    """Whether the pack's last state comes with its result."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +59,9 @@ class PackResult:
 
     remark: str | None = None
     """What the user should be told."""
+
+    state: Checkpoint | None = None
+    """How the pack was at its end, where that is to be kept."""
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,21 @@ class Hooks:
     """Told how far the pack is, after each evaluation."""
 
     should_stop: Callable[[], bool]
+    save: Callable[[Checkpoint], None]
+    """Keeps where the pack is: once it returns, the death of the worker costs no more than what comes after."""
+
+    saved: Callable[[], None] = lambda: None
+    """Told by a loop of the user's own, which keeps its own checkpoints, that it will go on from here."""
+
+    started: Callable[[int], None] = lambda group: None
+    """Told which group of processes such a loop has started, and 0 once that has ended."""
+
     worker: int = 0
     """The number of the process that trains, from 0."""
 
 
 class UnusableCheckpointError(BatchlabError):
-    """A checkpoint that is as it was written, and that the trainer cannot go on from."""
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
-
-    def __str__(self) -> str:
-        return f"{self.path} cannot be gone on from: {self.problem}."
+    """A checkpoint that is as it was written, and that the trainer cannot go on from; it says why."""
 
 
 class Recorder:
@@ -169,14 +171,14 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     Returns None at the task's pause, and raises Interrupted after a stop, once a checkpoint is written.
     """
     recorder, started = Recorder(task.study), time.perf_counter()
-    saved = _read(task)
+    saved = task.resume
     if saved is None:
         program = trainer.program(task.study, task.points)
     else:
         program = _restored(trainer, task, saved)
         recorder.restore(_part(saved, "rows."))
         started -= float(saved["seconds"])
-    between_chunks = _Checkpoints(program, recorder, task, started, hooks.should_stop)
+    between_chunks = _Checkpoints(program, recorder, started, task.checkpoint_seconds, hooks)
 
     def end_step() -> int:
         if task.stops_at_goal:
@@ -185,34 +187,22 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         if saved is not None:
-            _check_columns(task, saved, evaluated)
+            _check_columns(saved, evaluated)
         recorder.add(evaluated)
         hooks.progress(recorder.standing())
         may_pause = task.pause_step is not None and task.pause_step <= evaluated.step < end_step()
         if may_pause and can_train(program):
-            between_chunks.save(task.checkpoint)
+            between_chunks.save()
             return None
     if not task.stops_at_goal:
         hooks.confirm_end(_own_end(task, program, recorder))
-    if task.kept_state is not None:
-        between_chunks.save(task.kept_state)
     outcomes = [_outcome(point.trial_id, program, recorder, task.study) for point in task.points]
     trained_steps = sum(min(outcome.last_step, program.step) for outcome in outcomes)
-    return PackResult(outcomes, recorder.measurements(), time.perf_counter() - started, trained_steps)
+    state, seconds = between_chunks.state() if task.keeps_state else None, time.perf_counter() - started
+    return PackResult(outcomes, recorder.measurements(), seconds, trained_steps, state=state)
 
 
-def _read(task: PackTask) -> dict[str, np.ndarray] | None:
-    """Return the checkpoint of this very pack, where there is one."""
-    saved = read_checkpoint(task.checkpoint, task.study.fingerprint)
-    if saved is None:
-        return None
-    check_checkpoint(task.checkpoint, saved, task.study)
-    if {point.trial_id for point in task.points} != set(np.unique(saved["rows.trial_id"]).tolist()):
-        raise damaged(task.checkpoint, "it is of other trials")
-    return saved
-
-
-def _restored(trainer: Trainer, task: PackTask, saved: Mapping[str, np.ndarray]) -> Program:
+def _restored(trainer: Trainer, task: PackTask, saved: Checkpoint) -> Program:
     """Return the program as a checkpoint left it; UnusableCheckpointError where the trainer cannot."""
     try:
         program = trainer.program(task.study, task.points, _part(saved, "program."))
@@ -223,11 +213,11 @@ def _restored(trainer: Trainer, task: PackTask, saved: Mapping[str, np.ndarray])
         trainer.program(task.study, task.points)  # where this fails as well, the checkpoint is not to blame
         problem = f"{type(error).__name__}: {error}"
     if problem is not None:
-        raise UnusableCheckpointError(task.checkpoint, shown(problem))
+        raise UnusableCheckpointError(shown(problem))
     return program
 
 
-def _state_problem(program: Program, task: PackTask, saved: Mapping[str, np.ndarray]) -> str | None:
+def _state_problem(program: Program, task: PackTask, saved: Checkpoint) -> str | None:
     """Return what of a restored program is not as its checkpoint, or cannot be."""
     kinds = [
         {name: (array.dtype, array.shape) for name, array in state.items()}
@@ -250,12 +240,12 @@ def _state_problem(program: Program, task: PackTask, saved: Mapping[str, np.ndar
     return None
 
 
-def _check_columns(task: PackTask, saved: Mapping[str, np.ndarray], evaluated: Evaluated) -> None:
+def _check_columns(saved: Checkpoint, evaluated: Evaluated) -> None:
     """Raise UnusableCheckpointError where the rows of a checkpoint could not hold what the program measures."""
     for name, values in evaluated.metrics.items():
         held = saved.get(f"rows.{name}", values).dtype
         if np.result_type(held, values.dtype) != held:
-            raise UnusableCheckpointError(task.checkpoint, f"{name} is {held}, and the program's is {values.dtype}")
+            raise UnusableCheckpointError(f"{name} is {held}, and the program's is {values.dtype}")
 
 
 def _have_all_met(program: Program, recorder: Recorder) -> bool:
@@ -278,37 +268,34 @@ def _outcome(trial_id: int, program: Program, recorder: Recorder, study: Study) 
     return Outcome(trial_id, last_step, recorder.goal_steps.get(trial_id), diverged_step)
 
 
-def _part(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+def _part(arrays: Checkpoint, prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 class _Checkpoints:
     """Called between chunks: saves the pack now and then, and stops it when asked to."""
 
-    def __init__(
-        self, program: Program, recorder: Recorder, task: PackTask, started: float, should_stop: Callable[[], bool]
-    ) -> None:
-        self._program, self._recorder, self._task, self._should_stop = program, recorder, task, should_stop
-        self._started, self._saved = started, time.perf_counter()
+    def __init__(self, program: Program, recorder: Recorder, started: float, every: float, hooks: Hooks) -> None:
+        self._program, self._recorder, self._hooks = program, recorder, hooks
+        self._started, self._every, self._saved = started, every, time.perf_counter()
 
     def __call__(self) -> None:
-        stopping = self._should_stop()
-        if stopping or time.perf_counter() - self._saved > CHECKPOINT_SECONDS:
-            self.save(self._task.checkpoint)
+        stopping = self._hooks.should_stop()
+        if stopping or time.perf_counter() - self._saved > self._every:
+            self.save()
         if stopping:
             raise Interrupted(f"stopped at step {self._program.step}")
 
-    def save(self, path: Path) -> None:
+    def save(self) -> None:
+        self._hooks.save(self.state())
+        self._saved = time.perf_counter()
+
+    def state(self) -> Checkpoint:
         rows = self._recorder.measurements()
         assert rows.examples is not None
         columns = {"trial_id": rows.trial_id, "step": rows.step, "examples": rows.examples, **rows.metrics}
-        write_checkpoint(
-            path,
-            {
-                **{f"program.{name}": array for name, array in self._program.state().items()},
-                **{f"rows.{name}": column for name, column in columns.items()},
-                "seconds": np.array(time.perf_counter() - self._started),
-            },
-            self._task.study.fingerprint,
-        )
-        self._saved = time.perf_counter()
+        return {
+            **{f"program.{name}": array for name, array in self._program.state().items()},
+            **{f"rows.{name}": column for name, column in columns.items()},
+            "seconds": np.array(time.perf_counter() - self._started),
+        }

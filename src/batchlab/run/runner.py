@@ -25,10 +25,12 @@ from batchlab.report.answers import summarise
 from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
+from batchlab.run.deaths import Deaths, spell_trials
 from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.executor import Event, Failed, Finished, Paused, Progress
-from batchlab.run.executors import Executor, make_executor
+from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
+from batchlab.run.executors import make_executor
+from batchlab.run.gpus import count_workers, find_gpus
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
@@ -61,6 +63,7 @@ def run_sweep(
     *,
     data_dir: Path | None = None,
     num_workers: int | None = None,
+    num_gpus: int | None = None,
     trainer: Trainer | None = None,
     observers: Sequence[Observer] = (),
     display: Display | None = None,
@@ -74,6 +77,8 @@ def run_sweep(
     (`check_trainer`), and every sweep is checked, wherever it comes from.
     `observers` of a built-in network look at the gradient of each microbatch; what they report is stored as metrics.
     They are sent to worker processes, as a trainer is: let them be picklable.
+    There is one worker process for each core, or for each GPU where the engine may use them: `num_workers` and
+    `num_gpus` say otherwise.
     `display` shows progress: by default a table in a notebook, and nothing elsewhere; `run.displays` has others.
     A sweep of your own network (`TorchSweep`) brings its trainer; where its file is another than the one that a lab
     was begun with, it is refused unless `changed_code` says that this is meant.
@@ -82,8 +87,9 @@ def run_sweep(
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
-    _check_workers(num_workers)
     _check_observers(observers, sweep, trainer)
+    _check_count("num_workers", num_workers, least=1)
+    _check_count("num_gpus", num_gpus, least=0)
     if not isinstance(sweep, Sweep):
         own = sweep
         sweep, trainer = own.spec, own.make_trainer()
@@ -93,12 +99,13 @@ def run_sweep(
             trainer, sweep = make_trainer(sweep, data_dir, observers), with_defaults(sweep)
         elif not _is_finished(sweep, lab):
             check_own_trainer(trainer, sweep)
+        gpus = None if getattr(trainer, "stays_here", False) else find_gpus(sweep, num_gpus)
+        num_workers = count_workers(gpus, num_workers, default_workers(sweep))
         store = Lab.create(lab)
         with store.locked():
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer, changed_code)
-            shown_on = display or default_display()
-            _Runner(runs, trainer, num_workers or default_workers(sweep), shown_on, SetAside(lab)).run()
+            _Runner(runs, trainer, num_workers, gpus, display or default_display(), SetAside(lab)).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
 
@@ -109,9 +116,9 @@ def default_workers(sweep: Sweep) -> int:
     return min(at_once, MOST_WORKERS)
 
 
-def _check_workers(num_workers: int | None) -> None:
-    if num_workers is not None and not 1 <= num_workers <= MOST_WORKERS:
-        raise InputError(f"num_workers = {shown(num_workers)}: give a number from 1 to {MOST_WORKERS:,}.")
+def _check_count(name: str, count: int | None, least: int) -> None:
+    if count is not None and not least <= count <= MOST_WORKERS:
+        raise InputError(f"{name} = {shown(count)}: give a number from {least} to {MOST_WORKERS:,}.")
 
 
 def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, trainer: Trainer | None) -> None:
@@ -129,6 +136,7 @@ def _study_runs(
             study,
             store.study_folder(sweep.name, study.batch_size),
             keep_states=sweep.engine.keep_states,
+            checkpoint_seconds=sweep.engine.checkpoint_seconds,
             only=only,
             own_trainer=own_trainer,
             changed_code=changed_code,
@@ -150,12 +158,20 @@ def _is_as_asked(record: StudyRecord, study: Study) -> bool:
 
 class _Runner:
     def __init__(
-        self, runs: list[StudyRun], trainer: Trainer, num_workers: int, display: Display, aside: SetAside
+        self,
+        runs: list[StudyRun],
+        trainer: Trainer,
+        num_workers: int,
+        gpus: tuple[str, ...] | None,
+        display: Display,
+        aside: SetAside,
     ) -> None:
-        self._trainer, self._num_workers, self._display, self._aside = trainer, num_workers, display, aside
+        self._trainer, self._num_workers, self._gpus = trainer, num_workers, gpus
+        self._display, self._aside = display, aside
         self._runs = {run.study.batch_size: run for run in runs}
         self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
         self._calibrating: set[int] = set()
+        self._deaths = Deaths()
         self._num_running = 0
         self._is_stopping = False
 
@@ -165,7 +181,7 @@ class _Runner:
             self._settle_pack_size(run)
         if all(run.is_done for run in self._runs.values()):
             return
-        executor = make_executor(self._trainer, list(self._runs), self._num_workers)
+        executor = make_executor(self._trainer, list(self._runs), self._num_workers, self._gpus)
         with self._stopping_on_signals(executor), closing(executor), self._display:
             self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
@@ -195,7 +211,7 @@ class _Runner:
                 name, pack_task = named_task
                 self._num_running += 1
                 self._progress[batch_size].start(name, len(pack_task.points))
-                executor.submit((batch_size, name), pack_task)
+                executor.submit((batch_size, name), pack_task, run.shelf(name))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Failed) and not isinstance(event.error, UnusableCheckpointError):
@@ -205,11 +221,17 @@ class _Runner:
         if isinstance(event, Progress):
             progress.advance(name, event.standing)
             return
+        if not isinstance(event, Lost):
+            self._deaths.forget(event.key)
+        if isinstance(event, Saved):
+            return
         self._num_running -= 1
+        if isinstance(event, Lost):
+            self._go_on_without(event, run, name)
         if isinstance(event, Failed):
-            self._set_aside(event.error)
+            self._set_aside(run.shelf(name).path, event.error)
         if isinstance(event, Paused | Failed):
-            run.put_back(name)
+            run.put_back(name, has_paused=isinstance(event, Paused))
         if not isinstance(event, Finished):
             return
         if name == CALIBRATE:
@@ -223,11 +245,26 @@ class _Runner:
             run.keep_part(name, event.result)
             progress.finish(name)
 
-    def _set_aside(self, error: BatchlabError) -> None:
+    def _go_on_without(self, lost: Lost, run: StudyRun, name: str) -> None:
+        """Line up again what a worker was at that died, unless too many have; the first is spoken of."""
+        size, is_first = run.study.batch_size, not self._deaths.has_any
+        if name == CALIBRATE:
+            self._deaths.add(lost, f"measuring batch size {size}", saves=False)
+            self._calibrating.discard(size)
+        else:
+            work = f"training {spell_trials(run.trials_of(name))} at batch size {size}"
+            self._deaths.add(lost, work, saves=True)
+            run.put_back(name, has_paused=False)
+        if is_first:
+            self._display.say(
+                f"A worker died ({lost.why}): what it was at goes on in another from its last checkpoint."
+            )
+
+    def _set_aside(self, path: Path, error: BatchlabError) -> None:
         """Keep a checkpoint that cannot be gone on from out of the way: its pack trains from the start."""
-        assert isinstance(error, UnusableCheckpointError)
-        self._aside.take(error.path, error.problem)
-        self._display.say(f"{error} It is set aside in {self._aside.folder}, and its trials begin anew.")
+        self._aside.take(path, str(error))
+        said = f"{path} cannot be gone on from: {error}."
+        self._display.say(f"{said} It is set aside in {self._aside.folder}, and its trials begin anew.")
 
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the record, the spec, the trainer or the calibration file; else it is measured."""

@@ -15,6 +15,7 @@ import numpy as np
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.study import Study
+from batchlab.core.sweep import CHECKPOINT_SECONDS
 from batchlab.core.trial import Status, Trial
 from batchlab.engine.base import Point
 from batchlab.files import is_there
@@ -23,6 +24,7 @@ from batchlab.run.environment import environment
 from batchlab.run.growth import complete_outcomes, confirmed_part, open_study
 from batchlab.run.pack import PackResult, PackTask
 from batchlab.run.part import Part, farthest, read_parts
+from batchlab.run.shelf import Shelf
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
 from batchlab.store.pack_name import BEFORE, pack_name
@@ -46,12 +48,14 @@ class StudyRun:
         home: StudyFolder,
         *,
         keep_states: bool = False,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         only: range | None = None,
         own_trainer: str | None = None,
         changed_code: bool = False,
         sweep: str | None = None,
     ) -> None:
         self.study, self._home, self._keep_states, self._only = study, home, keep_states, only
+        self._every = checkpoint_seconds
         self._folder = open_study(study, home, own_trainer, sweep, changed_code=changed_code)
         self._record = self._folder.record()
         self._parts: dict[str, Part] = {}
@@ -156,11 +160,13 @@ class StudyRun:
         Packs of one study take turns: nobody trains long before all have trained for a while, because whoever
         meets the goal first spares the others the rest.
         """
-        named_task = self._next_trials() if self.confirm_run is None else self.confirm_run.take_task()
-        if named_task is None or not self.study.workload.is_own_loop:
-            return named_task
-        name, task = named_task
-        return name, replace(task, loop=self._home.loop_path(name))
+        return self._next_trials() if self.confirm_run is None else self.confirm_run.take_task()
+
+    def shelf(self, name: str) -> Shelf:
+        """Return where the checkpoints of a pack are kept."""
+        run = self.confirm_run
+        shelf = Shelf(self._folder, name, self.study) if run is None else run.shelf(name)
+        return replace(shelf, loop=self._home.loop_path(name)) if self.study.workload.is_own_loop else shelf
 
     def _next_trials(self) -> tuple[str, PackTask] | None:
         if not self._pending:
@@ -170,20 +176,26 @@ class StudyRun:
         return name, PackTask(
             study=self.study,
             points=[Point(i, self.study.metaparameters(self._record.points[i])) for i in trial_ids],
-            checkpoint=self._folder.checkpoint_path(name),
             end_step=self._known_end(),
+            resume=self.shelf(name).read(trial_ids),
+            checkpoint_seconds=self._every,
             pause_step=self._pauses[name],
             racing=None if self._only is not None else frozenset(self.race.racing),
-            kept_state=self._folder.state_path(name) if self._keep_states else None,
+            keeps_state=self._keep_states,
         )
 
-    def put_back(self, name: str) -> None:
-        """Line up a pack again that has paused; its next turn is twice as long as all before."""
+    def trials_of(self, name: str) -> tuple[int, ...]:
+        """Return the trials, or replicates, of a pack in training."""
+        return self.running[name] if self.confirm_run is None else self.confirm_run.running[name]
+
+    def put_back(self, name: str, *, has_paused: bool = True) -> None:
+        """Line up a pack again; after a pause its next turn is twice as long as all before."""
         if self.confirm_run is not None:
             self.confirm_run.put_back(name)
             return
         self._pending[name] = self.running.pop(name)
-        self._pauses[name] = 2 * (self._pauses[name] or FIRST_PAUSE)
+        if has_paused:
+            self._pauses[name] = 2 * (self._pauses[name] or FIRST_PAUSE)
 
     def keep_part(self, name: str, result: PackResult) -> None:
         """Store a finished pack; with the last one of a round the next begins or the search ends."""
@@ -194,6 +206,8 @@ class StudyRun:
             self.confirm_run.keep_part(name, part)
             self._end_confirming()
             return
+        if result.state is not None:
+            self._folder.save_state(name, result.state, self.study.fingerprint)
         self._folder.save_part(name, part.measurements, part.record(), self.study.fingerprint)
         self._parts[name] = part
         del self.running[name]
@@ -260,7 +274,7 @@ class StudyRun:
                 self._folder.end_confirming()
             else:
                 self._keep_confirmed()
-                self.confirm_run = ConfirmRun(self._folder, self._record, complete)
+                self.confirm_run = ConfirmRun(self._folder, self._record, complete, self._every)
         self._end_confirming()
 
     def _keep_confirmed(self) -> None:

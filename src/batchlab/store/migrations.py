@@ -16,9 +16,9 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import LabError, LabLostError, UnreadableError
 from batchlab.files import is_folder, is_there, names_in, read_bounded, read_json, write_json
-from batchlab.folders import move
+from batchlab.folders import move, remove_file
 from batchlab.store import parquet
-from batchlab.store.checkpoint import read_checkpoint, trials_of_checkpoint, write_checkpoint
+from batchlab.store.checkpoint import SUFFIX, read_checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.pack_name import pack_name
 from batchlab.store.seal import is_sealed, read_sealed, seal_of, write_sealed
 from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
@@ -121,7 +121,9 @@ def _seal_packs(study: StudyFolder, fingerprint: str) -> None:
         rows, record = parquet.read_whole(path, is_sealed=False)
         parquet.write_measurements(path, rows, {**record, "study": fingerprint})
     for path in (*study.packs("checkpoints"), *study.packs("states")):
-        write_checkpoint(path, read_checkpoint(path) or {}, fingerprint)
+        write_checkpoint(path.with_suffix(SUFFIX), read_checkpoint(path) or {}, fingerprint)
+        if path.suffix != SUFFIX:
+            remove_file(path)
 
 
 MIGRATIONS: dict[int, Callable[[Path], None]] = {

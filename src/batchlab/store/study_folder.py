@@ -5,11 +5,11 @@
     study.json                what was asked (the study), the points, the pack size; at the end the outcome, and the
                               seals of the files below; it is sealed itself (`store.seal`)
     parts/PACK.parquet        while it runs: a finished pack, its curves and its trials' outcomes in one file
-    checkpoints/PACK.npz      while it runs: an unfinished pack, as it last was
+    checkpoints/PACK.safetensors   while it runs: an unfinished pack, as it last was
     trials.json               at the end: a record for each trial
     measurements.parquet      at the end: every stored step of every trial
     aside.parquet             trials that were trained and do not count; a study that grows may want them
-    states/PACK.npz           with engine.keep_states: every pack as its training ended
+    states/PACK.safetensors   with engine.keep_states: every pack as its training ended
     loops/PACK/               of a loop of the user's own: what its program has printed (output.txt); while it trains
                               its reports (reports.jsonl) and what it keeps to go on from (checkpoint/)
     confirming/               while the best points are trained again: parts and checkpoints of replicates
@@ -56,7 +56,7 @@ from batchlab.folders import move, move_rest, remove_file, remove_files, remove_
 from batchlab.held import refuse_links
 from batchlab.store import parquet
 from batchlab.store.checkpoint import MOST_BYTES as MOST_CHECKPOINT_BYTES
-from batchlab.store.checkpoint import trials_of_checkpoint
+from batchlab.store.checkpoint import OLDER_SUFFIX, SUFFIX, Checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.consistency import check_files
 from batchlab.store.pack_name import PATTERN, names_pack
 from batchlab.store.seal import (
@@ -79,7 +79,7 @@ MOST_BYTES = 1 << 30
 """Of trials.json or confirmed.json."""
 
 _TRIALS = TypeAdapter(list[Trial])
-_PACK = rf"{PATTERN}\.(?:parquet|npz)"
+_PACK = rf"{PATTERN}\.(?:parquet|safetensors|npz)"
 _OWN_FILES = "|".join(re.escape(name) for name in ("study.json", *OUTCOME))
 _BATCH_SIZE = re.compile(r"[1-9][0-9]{0,17}")
 
@@ -158,7 +158,7 @@ class StudyFolder:
     def save_part(self, name: str, measurements: Measurements, record: dict[str, Any], study: str) -> None:
         """Keep a finished pack of the study with this fingerprint; its checkpoint is no longer needed."""
         parquet.write_measurements(self.part_path(name), measurements, {"study": study, **record})
-        remove_file(self.checkpoint_path(name))
+        self._remove_checkpoint(name, SUFFIX, OLDER_SUFFIX)
 
     def parts(self, study: str) -> dict[str, tuple[Measurements, dict[str, Any]]]:
         """Return the finished packs by name: their measurements and records. Each must be of the study named."""
@@ -168,8 +168,8 @@ class StudyFolder:
         """Return the files of packs of one kind; LabError where their folder is a link."""
         folder = self.folder / kind
         refuse_links(self.folder, folder)
-        suffix = ".parquet" if kind == "parts" else ".npz"
-        return [folder / name for name in names_in(folder) if re.fullmatch(_PACK, name) and name.endswith(suffix)]
+        suffixes = (".parquet",) if kind == "parts" else (SUFFIX, OLDER_SUFFIX)
+        return [folder / name for name in names_in(folder) if re.fullmatch(_PACK, name) and name.endswith(suffixes)]
 
     def part(self, path: Path, study: str | None) -> tuple[Measurements, dict[str, Any]]:
         """Return one finished pack; of whatever study where `study` is None."""
@@ -187,11 +187,25 @@ class StudyFolder:
 
     def checkpoint_path(self, name: str) -> Path:
         """Return where the checkpoint of an unfinished pack lies."""
-        return self.folder / "checkpoints" / f"{name}.npz"
+        return _newest(self.folder / "checkpoints", name)
+
+    def save_checkpoint(self, name: str, checkpoint: Checkpoint, study: str) -> None:
+        """Keep how far an unfinished pack of the study with this fingerprint is."""
+        write_checkpoint(self.folder / "checkpoints" / f"{name}{SUFFIX}", checkpoint, study)
+        self._remove_checkpoint(name, OLDER_SUFFIX)
+
+    def _remove_checkpoint(self, name: str, *suffixes: str) -> None:
+        for suffix in suffixes:
+            remove_file(self.folder / "checkpoints" / f"{name}{suffix}")
 
     def state_path(self, name: str) -> Path:
         """Return where the last state of a pack is kept."""
-        return self.folder / "states" / f"{name}.npz"
+        return _newest(self.folder / "states", name)
+
+    def save_state(self, name: str, state: Checkpoint, study: str) -> None:
+        """Keep the last state of a pack of the study with this fingerprint."""
+        write_checkpoint(self.folder / "states" / f"{name}{SUFFIX}", state, study)
+        remove_file(self.folder / "states" / f"{name}{OLDER_SUFFIX}")
 
     def loop_path(self, name: str) -> Path:
         """Return the folder of a trial, or replicate, that a loop of the user's own trains; no link leads there."""
@@ -210,7 +224,8 @@ class StudyFolder:
     def resume_state(self, name: str) -> None:
         """Let a pack go on from its last state, unless it has gone on already."""
         if not is_there(self.checkpoint_path(name)):
-            write_file(self.checkpoint_path(name), read_bounded(self.state_path(name), MOST_CHECKPOINT_BYTES))
+            state = self.state_path(name)
+            write_file(self.folder / "checkpoints" / state.name, read_bounded(state, MOST_CHECKPOINT_BYTES))
 
     def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
         """Return the trials that were trained and do not count, where there are any."""
@@ -449,6 +464,12 @@ class StudyFolder:
         measurements = parquet.read_measurements(path, metrics, self._seal(path.name, record))
         check_files(self.folder, record, trials, measurements, confirmation)
         return record.result(trials, measurements, confirmation)
+
+
+def _newest(folder: Path, name: str) -> Path:
+    """Return where a checkpoint of this name lies, or will: one of the older kind only while there is no other."""
+    newer, older = folder / f"{name}{SUFFIX}", folder / f"{name}{OLDER_SUFFIX}"
+    return older if is_there(older) and not is_there(newer) else newer
 
 
 def _is_of_packs(name: str) -> bool:

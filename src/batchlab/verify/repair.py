@@ -310,7 +310,7 @@ class _Repair:
 
 def _is_link_to_folder(path: Path) -> bool:
     """Return whether a link takes the place of a folder of a lab."""
-    return path.is_symlink() and path.suffix not in (".json", ".parquet", ".npz")
+    return path.is_symlink() and path.suffix not in (".json", ".parquet", ".safetensors", ".npz")
 
 
 def _spec_in(folder: Path) -> tuple[Path, str]:

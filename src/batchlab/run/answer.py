@@ -1,0 +1,33 @@
+"""One errand done, and waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from batchlab.run.deaths import Deaths
+from batchlab.run.errand import Errand
+from batchlab.run.executor import Executor, Failed, Finished, Lost
+
+
+def answer(
+    executor: Executor, errand: Errand, quiet_seconds: float | None = None, still: Callable[[], None] = lambda: None
+) -> Any:
+    """Return what an errand brings; `still()` is called after every so many seconds without news.
+
+    Where its worker dies it is done again, a few times.
+    """
+    deaths, size = Deaths(), errand.study.batch_size
+    executor.submit(size, errand)
+    while True:
+        events = list(executor.events(quiet_seconds))
+        for event in events:
+            if isinstance(event, Failed):
+                raise event.error
+            if isinstance(event, Finished):
+                return event.result
+            if isinstance(event, Lost):
+                deaths.add(event, f"measuring batch size {size}", saves=False)
+                executor.submit(size, errand)
+        if not events:
+            still()

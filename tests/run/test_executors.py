@@ -1,0 +1,38 @@
+"""Every executor that comes with batchlab keeps the contract; `tests/ray` holds that of Ray to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from batchlab.run.executors import make_executor as choose
+from batchlab.run.here import HereExecutor
+from batchlab.run.local import LocalExecutor
+from tests.contracts.executors import ExecutorContract
+
+
+class TestLocal(ExecutorContract):
+    @pytest.fixture
+    def make_executor(self):
+        return lambda trainer, batch_sizes: LocalExecutor(trainer, batch_sizes, num_workers=1)
+
+    @staticmethod
+    def kill_worker(executor):
+        (worker,) = executor._workers
+        worker.process.kill()
+        worker.process.join()
+
+
+class TestHere(ExecutorContract):
+    @pytest.fixture
+    def make_executor(self):
+        return HereExecutor
+
+
+def test_a_trainer_that_cannot_leave_this_process_trains_here(scripted):
+    class Stays(scripted):
+        stays_here = True
+
+    executor = choose(Stays(), [8], num_workers=4)
+
+    assert isinstance(executor, HereExecutor)
+    assert executor.num_idle == 1

@@ -1,0 +1,215 @@
+"""Workers that die: what they were at goes on from its last checkpoint, and in the end nothing tells the difference."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batchlab.errors import TrialError
+from batchlab.run.displays import SilentDisplay
+from batchlab.run.runner import run_sweep
+from batchlab.store.lab import Lab
+
+NAME = "batchlab worker"
+
+
+def workers():
+    """Return the worker processes of this one."""
+    return [process for process in multiprocessing.active_children() if process.name == NAME]
+
+
+class Killer(SilentDisplay):
+    """Kills a worker, whichever it is, now and then when the run has got on: luck decides, and no clock."""
+
+    def __init__(self, chance, most, share=0.5):
+        self.kills, self.said = 0, []
+        self._chance, self._most, self._share, self._seen = chance, most, share, None
+
+    def show(self, studies, num_workers):
+        seen = [(study.step, study.num_done) for study in studies]
+        has_got_on, self._seen = seen != self._seen, seen
+        alive = workers()
+        if has_got_on and alive and self.kills < self._most and self._chance.random() < self._share:
+            os.kill(self._chance.choice(alive).pid, signal.SIGKILL)
+            self.kills += 1
+
+    def say(self, sentence):
+        self.said.append(sentence)
+
+
+def tables(lab, sweep):
+    """Return the bytes of all measurements."""
+    store = Lab.open(lab)
+    folders = [store.study_folder(sweep.name, size).folder for size in sweep.search.batch_sizes]
+    return {folder.name: (folder / "measurements.parquet").read_bytes() for folder in folders}
+
+
+def files(lab):
+    return sorted(str(path.relative_to(lab)) for path in lab.glob("sweeps/*/*/*"))
+
+
+def run_with_kills(sweep, lab, killer, num_workers=2):
+    """Run a sweep to its end, again where too many workers died in a row; return how often that was."""
+    for num_ends in range(100):
+        try:
+            run_sweep(sweep, lab, num_workers=num_workers, display=killer)
+            return num_ends
+        except TrialError as error:
+            if "died 3 times in a row" not in str(error):
+                raise
+    raise AssertionError("the run makes no progress")
+
+
+def test_kills_of_workers_leave_no_trace(make_nqm, tmp_path):
+    changes = {"sweep.evaluate": {"every": 1}, "engine": {"pack_size": 2, "checkpoint_seconds": 0.02}}
+    sweep, killer = make_nqm(changes), Killer(random.Random(1), most=6)
+    run_sweep(sweep, tmp_path / "straight", num_workers=2)
+
+    run_with_kills(sweep, tmp_path / "lab", killer)
+
+    assert killer.kills == 6
+    assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "straight", sweep)
+    assert files(tmp_path / "lab") == files(tmp_path / "straight")
+    assert workers() == []
+
+
+def test_networks_whose_workers_are_killed_come_to_the_same_bits(make_digits, tmp_path):
+    changes = {"sweep.confirm": {"seeds": 2, "points": 1}, "engine": {"pack_size": 4, "checkpoint_seconds": 0.05}}
+    sweep, killer = make_digits(changes), Killer(random.Random(2), most=2)
+    run_sweep(sweep, tmp_path / "straight", num_workers=2)
+
+    run_with_kills(sweep, tmp_path / "lab", killer)
+
+    assert killer.kills == 2
+    assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "straight", sweep)
+
+
+FIFTY = {
+    "sweep.batch_sizes": [8, 64, 256],
+    "sweep.trials": 16,
+    "sweep.max_steps": 20_000,
+    "sweep.protocol": "full",
+    "sweep.evaluate": {"growth": 1.1},
+    "engine": {"pack_size": 8, "checkpoint_seconds": 1},
+}
+
+
+@pytest.mark.slow
+def test_fifty_kills_of_workers_leave_no_trace(make_digits, tmp_path):
+    """The sweep trains for minutes, so that most kills fall between two of its checkpoints, a second apart."""
+    sweep, killer = make_digits(FIFTY), Killer(random.Random(3), most=50, share=0.2)
+    run_sweep(sweep, tmp_path / "straight", num_workers=2)
+
+    num_ends = run_with_kills(sweep, tmp_path / "lab", killer)
+
+    print(f"{killer.kills} kills, {num_ends} times three in a row")
+    assert killer.kills == 50
+    assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "straight", sweep)
+    assert files(tmp_path / "lab") == files(tmp_path / "straight")
+
+
+# Deaths that a task brings about
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A trainer whose worker dies: `deaths` times at each of these trials, once a step is reached."""
+
+    inner: Any
+    notes: str
+    """A folder that remembers the deaths."""
+
+    trial_id: int = 2
+    deaths: int = 10**6
+    step: int = 20
+    moves: bool = False
+    """Whether each death comes 10 steps later than the one before."""
+
+    code: int | None = None
+    """What it ends with; None is killed."""
+
+    def metrics(self, study):
+        return self.inner.metrics(study)
+
+    def program(self, study, points, state=None):
+        program = self.inner.program(study, points, state)
+        advance = program.advance
+
+        def die(target):
+            past = len(os.listdir(self.notes))
+            is_time = program.step >= self.step + 10 * past * self.moves
+            if past < self.deaths and is_time and any(point.trial_id == self.trial_id for point in points):
+                (Path(self.notes) / str(past)).touch()
+                os.kill(os.getpid(), signal.SIGKILL) if self.code is None else os._exit(self.code)
+            advance(target)
+
+        program.advance = die
+        return program
+
+
+@pytest.fixture
+def dying(scripted, tmp_path):
+    (tmp_path / "notes").mkdir()
+    return lambda **options: Dying(scripted(goal_at={3: 60}), str(tmp_path / "notes"), **options)
+
+
+def test_three_deaths_in_a_row_end_the_run_with_a_sentence_that_names_the_pack(dying, make_scripted, tmp_path):
+    with pytest.raises(TrialError) as caught:
+        run_sweep(make_scripted(), tmp_path / "lab", trainer=dying(), num_workers=1)
+
+    said = str(caught.value)
+    assert "\n" not in said
+    assert "training 2 trials from 2 to 3 at batch size 8 died 3 times in a row" in said
+    assert "exit code -9: it was killed, as the system does when memory runs out" in said
+    assert "fewer --workers" in said
+    assert len(list((tmp_path / "notes").iterdir())) == 3
+
+
+def test_any_number_of_deaths_is_borne_where_each_time_something_is_won(dying, scripted, make_scripted, tmp_path):
+    """Five deaths, each ten steps further than the last; a checkpoint after every chunk."""
+    sweep, killer = make_scripted({"engine.checkpoint_seconds": 0.01}), Killer(random.Random(0), most=0)
+    run_sweep(sweep, tmp_path / "straight", trainer=scripted(goal_at={3: 60}), num_workers=1)
+
+    trainer = Slowly(dying(deaths=5, moves=True))
+    run_sweep(sweep, tmp_path / "lab", trainer=trainer, num_workers=1, display=killer)
+
+    assert len(list((tmp_path / "notes").iterdir())) == 5
+    assert [sentence for sentence in killer.said if "died" in sentence] == [
+        "A worker died (exit code -9: it was killed, as the system does when memory runs out): what it was at goes on "
+        "in another from its last checkpoint."
+    ]
+    assert rows_of(tmp_path / "lab", sweep) == rows_of(tmp_path / "straight", sweep)
+
+
+@dataclass(frozen=True)
+class Slowly:
+    """Another trainer, of which a chunk takes longer than the time between two checkpoints."""
+
+    inner: Any
+
+    def metrics(self, study):
+        return self.inner.metrics(study)
+
+    def program(self, study, points, state=None):
+        program = self.inner.program(study, points, state)
+        advance = program.advance
+
+        def slowly(target):
+            time.sleep(0.02)
+            advance(target)
+
+        program.advance = slowly
+        return program
+
+
+def rows_of(lab, sweep):
+    results = Lab.open(lab).results(sweep)
+    return [(r.measurements.trial_id.tobytes(), r.measurements.step.tobytes()) for r in results.results]
