@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,11 +122,13 @@ def test_a_pack_that_is_stopped_in_the_middle_goes_on_to_the_bit(trainers, store
         while result is None:
             calls = iter(range(1000))
             stop = lambda calls=calls: next(calls) == 2  # noqa: E731
-            hooks = Hooks(lambda: study.max_steps, lambda end: None, lambda standing: None, stop)
+            shelf = run.shelf(name)
+            hooks = Hooks(lambda: study.max_steps, lambda end: None, lambda standing: None, stop, shelf.save)
             try:
                 result = train_pack(trainers["digits"], task, hooks)
             except Interrupted:
                 num_stops += 1
+                task = replace(task, resume=shelf.read([point.trial_id for point in task.points]))
         run.keep_part(name, result)
 
     assert outcome_of(tmp_path / "stopped" / "4") == whole
