@@ -18,6 +18,7 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
+from batchlab.run.executors import choose_executor
 from batchlab.run.runner import _Runner, run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
@@ -241,7 +242,8 @@ def test_a_measurement_is_made_again_where_its_worker_died(scripted, make_script
     store.admit(sweep)
     study = StudyRun(sweep.study(8), store.study_folder("scripted", 8), sweep=fixed_digest(sweep))
 
-    _Runner([study], trainer, 1, None, SilentDisplay(), SetAside(tmp_path / "lab")).run()
+    start = choose_executor("local", sweep, trainer, num_workers=1)
+    _Runner([study], trainer, start, SilentDisplay(), SetAside(tmp_path / "lab")).run()
 
     assert study.is_finished
     assert len(list(notes.iterdir())) == 2

@@ -9,7 +9,9 @@ import typer
 
 from batchlab.cli.options import (
     DEFAULT_LAB,
+    AddressOption,
     DataOption,
+    ExecutorOption,
     GpusOption,
     JsonOption,
     LabOption,
@@ -30,6 +32,8 @@ def confirm(
     points: Annotated[int, typer.Option("--points", min=1, help="Best points of each batch size, at the most.")] = 3,
     workers: WorkersOption = None,
     gpus: GpusOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,7 +49,16 @@ def confirm(
     found = Lab.open(lab).find(workload, sweep)
     _check_known(lab, found)
     confirm_sweep(
-        lab, found.name, seeds, points, data_dir=data, num_workers=workers, num_gpus=gpus, display=make_display()
+        lab,
+        found.name,
+        seeds,
+        points,
+        data_dir=data,
+        num_workers=workers,
+        num_gpus=gpus,
+        executor=executor,
+        address=address,
+        display=make_display(),
     )
     print_curve(lab, None, found.name, as_json=as_json)
 

@@ -53,7 +53,7 @@ def print_dry_run(
 
 def _print_loop(sweep: Sweep, workers: int | None, as_json: bool) -> None:
     """Print the studies of a loop of the user's own, of which nothing is run: what it costs is not known."""
-    from batchlab.run.runner import default_workers
+    from batchlab.run.executors import default_workers
     from batchlab.search.samplers import draw_points
 
     num_workers = workers or default_workers(sweep)

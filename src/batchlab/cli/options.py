@@ -47,6 +47,12 @@ GpusOption = Annotated[
     int | None,
     typer.Option("--gpus", min=0, max=MOST_WORKERS, help="GPUs, one for each worker; all that there are. 0: none."),
 ]
+ExecutorOption = Annotated[
+    str, typer.Option("--executor", help="local: processes of this machine. ray: a Ray cluster.")
+]
+AddressOption = Annotated[
+    str | None, typer.Option("--address", help="The Ray cluster's; else one that is found, else one of this machine.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 WorkloadArgument = Annotated[
     str | None,

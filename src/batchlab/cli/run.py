@@ -10,7 +10,9 @@ import typer
 
 from batchlab.cli.options import (
     DEFAULT_LAB,
+    AddressOption,
     DataOption,
+    ExecutorOption,
     GpusOption,
     JsonOption,
     LabOption,
@@ -33,6 +35,8 @@ def run(
     lab: LabOption = DEFAULT_LAB,
     workers: WorkersOption = None,
     gpus: GpusOption = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     data: DataOption = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a value of the spec: --set sweep.trials=8")
@@ -69,6 +73,8 @@ def run(
         data_dir=data,
         num_workers=workers,
         num_gpus=gpus,
+        executor=executor,
+        address=address,
         display=make_display(),
         only=wanted,
         changed_code=changed_code,

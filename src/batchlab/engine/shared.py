@@ -8,6 +8,7 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable
+from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd
 from typing import Any
 
@@ -22,8 +23,8 @@ def share(array: np.ndarray) -> SharedArray | MappedArray:
 class SharedArray:
     """A copy of an array in memory that child processes inherit.
 
-    The memory has no name, so that nothing of it is left however its processes end. It can be handed to a process that
-    is being started, not sent through a pipe.
+    The memory has no name, so that nothing of it is left however its processes end. It is handed to a process that is
+    being started; whoever else is sent it gets a copy, a `PlacedArray`.
     """
 
     def __init__(self, array: np.ndarray) -> None:
@@ -45,7 +46,9 @@ class SharedArray:
         """Return the shared memory as an array."""
         return np.frombuffer(memoryview(self._memory)[: self._size], dtype=self._dtype).reshape(self._shape)
 
-    def __reduce__(self) -> tuple[Callable[..., SharedArray], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., SharedArray | PlacedArray], tuple[Any, ...]]:
+        if get_spawning_popen() is None:
+            return PlacedArray, (self.array(),)
         return _inherited, (DupFd(self._number), self._shape, self._dtype)
 
 
@@ -62,6 +65,17 @@ def _nameless_file() -> int:
         return os.memfd_create("batchlab", os.MFD_CLOEXEC)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+class PlacedArray:
+    """An array that was sent: it lies wherever whoever sent it has put it, for all processes of a machine perhaps."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def array(self) -> np.ndarray:
+        """Return it; it may be read-only."""
+        return self._array
 
 
 class MappedArray:

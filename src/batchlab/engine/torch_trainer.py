@@ -119,11 +119,10 @@ class TorchTrainer:
         """Return an array as a tensor; what is memory-mapped stays where it is."""
         import torch
 
-        if isinstance(shared, SharedArray):
-            return torch.from_numpy(shared.array()).to(self._device)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # and nobody writes to it
-            return torch.from_numpy(shared.array())
+            tensor = torch.from_numpy(shared.array())
+        return tensor if isinstance(shared, MappedArray) else tensor.to(self._device)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_device", "_tensors")}

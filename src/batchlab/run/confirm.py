@@ -22,6 +22,8 @@ def confirm_sweep(
     data_dir: Path | None = None,
     num_workers: int | None = None,
     num_gpus: int | None = None,
+    executor: str = "local",
+    address: str | None = None,
     trainer: Trainer | None = None,
     display: Display | None = None,
 ) -> ShownSummary | None:
@@ -48,5 +50,13 @@ def confirm_sweep(
     )
     sweep = stored.spec.model_copy(update={"search": plan})
     return run_sweep(
-        sweep, lab, data_dir=data_dir, num_workers=num_workers, num_gpus=num_gpus, trainer=trainer, display=display
+        sweep,
+        lab,
+        data_dir=data_dir,
+        num_workers=num_workers,
+        num_gpus=num_gpus,
+        executor=executor,
+        address=address,
+        trainer=trainer,
+        display=display,
     )

@@ -16,8 +16,8 @@ A run gives tasks to an executor and hears what becomes of them. It does not ask
 - `stop` asks all packs to save and end, also those that are submitted afterwards. `close` ends everything at once, and
   may be called at any time, twice as well.
 
-`run.local` has processes of this machine, `run.here` a thread of this process. `tests/contracts` holds every executor
-to this.
+`run.local` has processes of this machine, `run.here` a thread of this process, `run.ray` actors of a cluster.
+`tests/contracts` holds every executor to this.
 """
 
 from __future__ import annotations
@@ -94,6 +94,11 @@ Passing = Progress | Saved
 
 class Executor(Protocol):
     """Has tasks done: see the top of this file."""
+
+    @property
+    def num_workers(self) -> int:
+        """How many workers there are, or will be once there is room for them."""
+        ...
 
     @property
     def num_idle(self) -> int:

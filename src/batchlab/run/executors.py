@@ -2,18 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
+from batchlab.core.limits import MOST_WORKERS
+from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
+from batchlab.errors import InputError, shown, unknown_name
+from batchlab.loops.resources import trials_at_once
 from batchlab.run.executor import Executor
+from batchlab.run.gpus import count_workers, find_gpus
 from batchlab.run.here import HereExecutor
 from batchlab.run.local import LocalExecutor
+
+KINDS = ("local", "ray")
+StartExecutor = Callable[[list[int]], Executor]
+"""Starts the workers for studies of these batch sizes."""
+
+
+def choose_executor(
+    kind: str,
+    sweep: Sweep,
+    trainer: Trainer,
+    num_workers: int | None = None,
+    num_gpus: int | None = None,
+    address: str | None = None,
+) -> StartExecutor:
+    """Return what starts the executor that is asked for; InputError, before anything is made, for what cannot be."""
+    check_counts(num_workers, num_gpus)
+    if kind not in KINDS:
+        raise InputError(unknown_name("executor", kind, KINDS))
+    if kind == "ray":
+        return _on_cluster(sweep, trainer, num_workers, num_gpus, address)
+    if address is not None:
+        raise InputError(f"--address {shown(address)} is that of a Ray cluster: add --executor ray.")
+    gpus = None if _stays_here(trainer) else find_gpus(sweep, num_gpus)
+    count = count_workers(gpus, num_workers, default_workers(sweep))
+    return lambda batch_sizes: make_executor(trainer, batch_sizes, count, gpus)
+
+
+def _on_cluster(
+    sweep: Sweep, trainer: Trainer, num_workers: int | None, num_gpus: int | None, address: str | None
+) -> StartExecutor:
+    if sweep.workload.is_own_loop or _stays_here(trainer):
+        raise InputError(
+            "--executor ray: a loop of your own, and a network that was written at a prompt, train on this machine "
+            "alone. Leave it out."
+        )
+    from batchlab.run.ray import RayExecutor, import_ray
+
+    import_ray()
+    return lambda batch_sizes: RayExecutor(trainer, num_gpus or num_workers, address, on_gpus=bool(num_gpus))
 
 
 def make_executor(
     trainer: Trainer, batch_sizes: list[int], num_workers: int, gpus: Sequence[str] | None = None
 ) -> Executor:
     """Return worker processes, each with one of the GPUs; for a trainer that cannot leave this one, a thread."""
-    if getattr(trainer, "stays_here", False):
+    if _stays_here(trainer):
         return HereExecutor(trainer, batch_sizes)
     return LocalExecutor(trainer, batch_sizes, num_workers, gpus)
+
+
+def _stays_here(trainer: Trainer) -> bool:
+    return bool(getattr(trainer, "stays_here", False))
+
+
+def default_workers(sweep: Sweep) -> int:
+    """Return one worker for each core, or for as many as a trial of a loop of one's own needs."""
+    at_once = trials_at_once(sweep.engine.plain()) if sweep.workload.is_own_loop else os.cpu_count() or 1
+    return min(at_once, MOST_WORKERS)
+
+
+def check_counts(num_workers: int | None, num_gpus: int | None) -> None:
+    """Raise InputError for numbers of workers or GPUs that nobody can mean."""
+    for name, count, least in (("num_workers", num_workers, 1), ("num_gpus", num_gpus, 0)):
+        if count is not None and not least <= count <= MOST_WORKERS:
+            raise InputError(f"{name} = {shown(count)}: give a number from {least} to {MOST_WORKERS:,}.")

@@ -28,6 +28,11 @@ class HereExecutor:
         self._thread: threading.Thread | None = None
 
     @property
+    def num_workers(self) -> int:
+        """One."""
+        return 1
+
+    @property
     def num_idle(self) -> int:
         """One while nothing is trained."""
         return int(self._key is None)

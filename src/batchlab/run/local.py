@@ -64,6 +64,11 @@ class LocalExecutor:
             raise
 
     @property
+    def num_workers(self) -> int:
+        """How many processes there are."""
+        return len(self._workers)
+
+    @property
     def num_idle(self) -> int:
         """How many workers wait for a task, those included that have to be started anew."""
         return sum(worker.key is None for worker in self._workers)

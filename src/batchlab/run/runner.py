@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,14 +10,12 @@ from types import FrameType
 from typing import Protocol
 
 from batchlab.core.growth import fixed_digest
-from batchlab.core.limits import MOST_WORKERS
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.engine.observer import Observer, observed_metrics
-from batchlab.errors import BatchlabError, InputError, Interrupted, shown
+from batchlab.errors import BatchlabError, InputError, Interrupted
 from batchlab.held import check_held
-from batchlab.loops.resources import trials_at_once
 from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise
@@ -29,8 +26,7 @@ from batchlab.run.deaths import Deaths, spell_trials
 from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
-from batchlab.run.executors import make_executor
-from batchlab.run.gpus import count_workers, find_gpus
+from batchlab.run.executors import StartExecutor, check_counts, choose_executor
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
@@ -64,6 +60,8 @@ def run_sweep(
     data_dir: Path | None = None,
     num_workers: int | None = None,
     num_gpus: int | None = None,
+    executor: str = "local",
+    address: str | None = None,
     trainer: Trainer | None = None,
     observers: Sequence[Observer] = (),
     display: Display | None = None,
@@ -78,7 +76,7 @@ def run_sweep(
     `observers` of a built-in network look at the gradient of each microbatch; what they report is stored as metrics.
     They are sent to worker processes, as a trainer is: let them be picklable.
     There is one worker process for each core, or for each GPU where the engine may use them: `num_workers` and
-    `num_gpus` say otherwise.
+    `num_gpus` say otherwise. With `executor="ray"` they are on a Ray cluster, the one at `address` if that is given.
     `display` shows progress: by default a table in a notebook, and nothing elsewhere; `run.displays` has others.
     A sweep of your own network (`TorchSweep`) brings its trainer; where its file is another than the one that a lab
     was begun with, it is refused unless `changed_code` says that this is meant.
@@ -87,9 +85,8 @@ def run_sweep(
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
+    check_counts(num_workers, num_gpus)
     _check_observers(observers, sweep, trainer)
-    _check_count("num_workers", num_workers, least=1)
-    _check_count("num_gpus", num_gpus, least=0)
     if not isinstance(sweep, Sweep):
         own = sweep
         sweep, trainer = own.spec, own.make_trainer()
@@ -99,26 +96,14 @@ def run_sweep(
             trainer, sweep = make_trainer(sweep, data_dir, observers), with_defaults(sweep)
         elif not _is_finished(sweep, lab):
             check_own_trainer(trainer, sweep)
-        gpus = None if getattr(trainer, "stays_here", False) else find_gpus(sweep, num_gpus)
-        num_workers = count_workers(gpus, num_workers, default_workers(sweep))
+        start = choose_executor(executor, sweep, trainer, num_workers, num_gpus, address)
         store = Lab.create(lab)
         with store.locked():
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer, changed_code)
-            _Runner(runs, trainer, num_workers, gpus, display or default_display(), SetAside(lab)).run()
+            _Runner(runs, trainer, start, display or default_display(), SetAside(lab)).run()
     results = store.results(sweep).results
     return summarise(results, sweep.search.hardest_goal) if results else None
-
-
-def default_workers(sweep: Sweep) -> int:
-    """Return one worker for each core, or for as many as a trial of a loop of one's own needs."""
-    at_once = trials_at_once(sweep.engine.plain()) if sweep.workload.is_own_loop else os.cpu_count() or 1
-    return min(at_once, MOST_WORKERS)
-
-
-def _check_count(name: str, count: int | None, least: int) -> None:
-    if count is not None and not least <= count <= MOST_WORKERS:
-        raise InputError(f"{name} = {shown(count)}: give a number from {least} to {MOST_WORKERS:,}.")
 
 
 def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, trainer: Trainer | None) -> None:
@@ -161,13 +146,11 @@ class _Runner:
         self,
         runs: list[StudyRun],
         trainer: Trainer,
-        num_workers: int,
-        gpus: tuple[str, ...] | None,
+        start: StartExecutor,
         display: Display,
         aside: SetAside,
     ) -> None:
-        self._trainer, self._num_workers, self._gpus = trainer, num_workers, gpus
-        self._display, self._aside = display, aside
+        self._trainer, self._start, self._display, self._aside = trainer, start, display, aside
         self._runs = {run.study.batch_size: run for run in runs}
         self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
         self._calibrating: set[int] = set()
@@ -181,7 +164,7 @@ class _Runner:
             self._settle_pack_size(run)
         if all(run.is_done for run in self._runs.values()):
             return
-        executor = make_executor(self._trainer, list(self._runs), self._num_workers, self._gpus)
+        executor = self._start(list(self._runs))
         with self._stopping_on_signals(executor), closing(executor), self._display:
             self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
@@ -196,7 +179,7 @@ class _Runner:
             for event in executor.events(TICK_SECONDS):
                 self._take(event)
             check_held()
-            self._display.show(list(self._progress.values()), self._num_workers)
+            self._display.show(list(self._progress.values()), executor.num_workers)
 
     def _feed(self, executor: Executor) -> None:
         """Give every idle worker something to do; large batches, the longest studies as a rule, go first."""
