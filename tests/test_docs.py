@@ -56,7 +56,7 @@ def test_exit_codes_are_documented():
 
 def test_every_test_that_the_page_of_promises_names_exists():
     promised = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "reliability.md").read_text()))
-    written = {name for path in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+    written = {name for path in TESTS.rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
 
     assert len(promised) > 100
     assert promised - written == set()
