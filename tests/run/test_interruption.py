@@ -293,9 +293,6 @@ OWN = """
 import torch
 from torch import nn
 import batchlab
-from batchlab.run import pack
-
-pack.CHECKPOINT_SECONDS = 0.05  # in worker processes, too: they import this file
 
 
 class Net(nn.Module):
@@ -330,7 +327,8 @@ def examples(count, seed):
 sweep = batchlab.TorchSweep(
     name="own", model=Net, train=examples(400, 0), val=examples(100, 1), loss=nn.functional.cross_entropy,
     observers=[Norm()], optimizer="adamw", batch_sizes=[16], goal="val/loss < 0", trials=2, max_steps=400,
-    evaluate={"every": 10}, search_space={"learning_rate": (1e-3, 1e-2, "log")}, engine={"microbatch_size": 8})
+    evaluate={"every": 10}, search_space={"learning_rate": (1e-3, 1e-2, "log")},
+    engine={"microbatch_size": 8, "checkpoint_seconds": 0.05})
 """
 
 

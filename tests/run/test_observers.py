@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,13 +46,13 @@ def sweep(make_digits):
     )
 
 
-def make_task(sweep, folder):
+def make_task(sweep):
     study = sweep.study(8)
     points = [Point(trial, study.metaparameters({"learning_rate": 0.05, "momentum": 0.9})) for trial in range(2)]
-    return PackTask(study, points, folder / "pack.ckpt", study.max_steps)
+    return PackTask(study, points, study.max_steps)
 
 
-def train(trainer, task, stop_after=None):
+def train(trainer, task, stop_after=None, keep=lambda checkpoint: None):
     """Train a pack here; it is stopped once it was asked `stop_after` times whether it should."""
     asked = []
 
@@ -58,7 +60,7 @@ def train(trainer, task, stop_after=None):
         asked.append(True)
         return len(asked) == stop_after
 
-    return train_pack(trainer, task, Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, should_stop))
+    return train_pack(trainer, task, Hooks(lambda: task.end_step, lambda end: None, lambda *_: None, should_stop, keep))
 
 
 def test_workers_store_what_observers_report_and_all_else_is_as_without(sweep, tmp_path, one_thread):
@@ -66,7 +68,7 @@ def test_workers_store_what_observers_report_and_all_else_is_as_without(sweep, t
 
     (result,) = Lab.open(tmp_path / "lab").results(sweep).results
     points = [Point(trial.trial_id, trial.metaparameters) for trial in result.trials]
-    task = PackTask(sweep.study(8), points, tmp_path / "pack.ckpt", 40)
+    task = PackTask(sweep.study(8), points, 40)
     expected = train(TorchTrainer(digits.load(), "cpu", microbatch_size=3), task).measurements
     found, spread = result.measurements, result.measurements.metrics["train/spread"]
     assert np.array_equal(found.step, expected.step)
@@ -76,15 +78,15 @@ def test_workers_store_what_observers_report_and_all_else_is_as_without(sweep, t
     assert (spread[found.step > 0] > 0).all()
 
 
-def test_a_pack_that_is_stopped_five_times_reports_the_same_bits(sweep, tmp_path, one_thread):
+def test_a_pack_that_is_stopped_five_times_reports_the_same_bits(sweep, one_thread):
     trainer = TorchTrainer(digits.load(), "cpu", microbatch_size=3, observers=[Spread()])
-    whole = train(trainer, make_task(sweep, tmp_path / "whole")).measurements
-    task = make_task(sweep, tmp_path)
-    task.checkpoint.parent.mkdir(exist_ok=True)
+    task, kept = make_task(sweep), []
+    whole = train(trainer, task).measurements
 
     for _ in range(5):
         with pytest.raises(Interrupted):
-            train(trainer, task, stop_after=3)
+            train(trainer, task, stop_after=3, keep=kept.append)
+        task = replace(task, resume=kept[-1])
 
     resumed = train(trainer, task).measurements
     assert np.array_equal(resumed.step, whole.step)
@@ -92,11 +94,12 @@ def test_a_pack_that_is_stopped_five_times_reports_the_same_bits(sweep, tmp_path
     assert all(np.array_equal(resumed.metrics[name], whole.metrics[name]) for name in whole.metrics)
 
 
-def test_a_checkpoint_without_the_observer_is_not_gone_on_from(sweep, tmp_path, one_thread):
+def test_a_checkpoint_without_the_observer_is_not_gone_on_from(sweep, one_thread):
     """What it would report of the steps before nobody knows: the pack begins anew."""
-    task, dataset = make_task(sweep, tmp_path), digits.load()
+    task, kept, dataset = make_task(sweep), [], digits.load()
     with pytest.raises(Interrupted):
-        train(TorchTrainer(dataset, "cpu", microbatch_size=3), task, stop_after=3)
+        train(TorchTrainer(dataset, "cpu", microbatch_size=3), task, stop_after=3, keep=kept.append)
+    task = replace(task, resume=kept[-1])
 
     with pytest.raises(UnusableCheckpointError, match=r"it lacks observer\.0\.spread"):
         train(TorchTrainer(dataset, "cpu", microbatch_size=3, observers=[Spread()]), task)
