@@ -38,11 +38,11 @@ def stored(lab: Path) -> dict[str, Any]:
     ids=lambda c: c[0],
 )
 def test_a_lab_of_a_newer_version_is_left_alone(refused, small_lab, small_spec, command):
-    (small_lab / "lab.json").write_text('{"format": 4}')
+    (small_lab / "lab.json").write_text('{"format": 5}')
 
     line = refused(*command)
 
-    assert "lab.json tells of format 4, written by a newer batchlab; this one reads up to 3. Update batchlab." in line
+    assert "lab.json tells of format 5, written by a newer batchlab; this one reads up to 4. Update batchlab." in line
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "new"}', "{"])

@@ -44,7 +44,7 @@ def test_json_tells_the_same(call, small_lab):
     data = json.loads(call("verify", "--json").out)
 
     assert [finding["path"] for finding in data["findings"]] == ["lab/sweeps/small/4/trials.json"]
-    assert (data["format"], data["studies"], data["files"], data["done"]) == (3, 2, 6, [])
+    assert (data["format"], data["studies"], data["files"], data["done"]) == (4, 2, 6, [])
 
 
 def test_an_edit_is_accepted_by_the_command_that_the_error_names(call, small_lab):
