@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from batchlab.errors import InputError
 
 _ROUNDS = 30
 """Of reweighting by the fitted times; five are enough."""
+
+
+_NOTHING = 1e-9
+"""A part that is a smaller share of the longest time is rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +173,18 @@ class Throughput:
     times: tuple[StepTimes, ...] = ()
     """None of them where the line was given."""
 
+    workload: str = ""
+    machine: str = ""
+    """What was measured and where, in a few words."""
+
+    train_examples: int | None = None
+    """Of the training set, which no batch is larger than; None where that is not known."""
+
     @classmethod
-    def measured(cls, times: Sequence[StepTimes]) -> Throughput:
+    def measured(cls, times: Sequence[StepTimes], **facts: Any) -> Throughput:
         """Return the throughput of some measurements."""
         ordered = sorted(times, key=lambda each: (each.workers, each.batch_size))
-        return cls(fit_throughput(ordered), tuple(ordered))
+        return cls(fit_throughput(ordered), tuple(ordered), **facts)
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
@@ -242,6 +254,53 @@ def weak_efficiencies(times: Sequence[StepTimes]) -> list[Efficiency]:
     return [_efficiency(each, alone.get(each.local_batch_size), 1) for each in times]
 
 
+def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any]:
+    """Return what `batchlab scaling --json` prints; `is_weak` holds workers against one at the same local batch size.
+
+    >>> made = [StepTimes(batch_size=b, seconds=(0.02 + b / 1000,)) for b in (8, 64, 512)]
+    >>> found = scaling_json(Throughput.measured(made))
+    >>> round(found["fit"]["tau"]), round(found["rows"][0]["examples_per_second"], 1)
+    (1000, 285.7)
+    """
+    fit = throughput.fit
+    efficiencies = (weak_efficiencies if is_weak else strong_efficiencies)(throughput.times)
+    return {
+        "workload": throughput.workload,
+        "machine": throughput.machine,
+        "mode": "weak" if is_weak else "strong",
+        "rows": [_row_json(fit, each) for each in efficiencies],
+        "fit": {
+            "t0": fit.t0,
+            "t0_ci": _pair(fit.t0_interval),
+            "tau": fit.tau if math.isfinite(fit.tau) else None,
+            "tau_ci": _pair(fit.tau_interval),
+            "b_half": fit.b_half if math.isfinite(fit.b_half) else None,
+            "worst_residual": fit.worst_residual,
+            "all_reduce": None if fit.all_reduce is None else asdict(fit.all_reduce),
+        },
+    }
+
+
+def _row_json(fit: ThroughputFit, efficiency: Efficiency) -> dict[str, Any]:
+    times = efficiency.times
+    each = times.step_seconds
+    return {
+        "batch_size": times.batch_size,
+        "workers": times.workers,
+        "local_batch_size": times.local_batch_size,
+        "seconds": each.value,
+        "seconds_ci": _pair(each.interval),
+        "repeats": len(times.seconds),
+        "examples_per_second": times.examples_per_second,
+        "fitted_seconds": fit.seconds_at(times.local_batch_size, times.workers),
+        "efficiency": efficiency.value,
+    }
+
+
+def _pair(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [interval.low, interval.high]
+
+
 def _efficiency(times: StepTimes, alone: float | None, share: int) -> Efficiency:
     return Efficiency(times, None if alone is None else alone / (share * times.step_seconds.value))
 
@@ -253,6 +312,7 @@ def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
     design = np.array([_row(each.local_batch_size, each.workers, form, bool(several), has_latency) for each in times])
     seconds = np.array([each.step_seconds.value for each in times])
     found = _solve(design, seconds)
+    found[design.max(axis=0) * found < _NOTHING * seconds.max()] = 0.0
     fitted = design @ found
     residuals = np.log(seconds / fitted)
     degrees = len(times) - design.shape[1]

@@ -84,15 +84,17 @@ class TrainingPlan:
     workload: str | None = None
     goal: Goal | None = None
     tuned: tuple[TunedPoint, ...] = ()
-    machine: str | None = None
-    """Where step times were measured; None where they were given."""
-
     deadline: float | None = None
     """Seconds, where a best value in time was asked for."""
 
     best_by_deadline: BestByDeadline | None = None
     notes: tuple[str, ...] = ()
     """What to know before trusting it, a sentence each."""
+
+    @property
+    def machine(self) -> str | None:
+        """Where step times were measured; None where they were given."""
+        return self.throughput.machine or None
 
     def nearest_tuned(self, batch_size: int) -> TunedPoint | None:
         """Return the metaparameters that were found at this batch size, or at the nearest one by ratio."""
@@ -104,7 +106,7 @@ def make_plan(
 ) -> TrainingPlan:
     """Return time and cost of every batch size (measured ones, powers of two, the best) on 1 to `max_workers` workers.
 
-    InputError where nothing is known of any batch size.
+    No batch is larger than the training set. InputError where nothing is known of any batch size.
 
     >>> from batchlab.analysis.throughput import ThroughputFit
     >>> line = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
@@ -114,6 +116,8 @@ def make_plan(
     >>> round(plan.closed_form.batch_size, 2), round(plan.closed_form.seconds, 4)
     (114.68, 55.5429)
     """
+    if throughput.train_examples is not None:
+        curve = replace(curve, largest=min(curve.largest, throughput.train_examples))
     counts = worker_counts(max_workers, throughput)
     sizes = {workers: sorted(set(_batch_sizes(curve, throughput, workers, max_workers))) for workers in counts}
     found = [
@@ -226,7 +230,13 @@ def _closed_form(curve: StepsCurve, throughput: Throughput) -> ClosedForm | None
 
 
 def plan_json(plan: TrainingPlan) -> dict[str, Any]:
-    """Return what `batchlab plan --json` prints."""
+    """Return what `batchlab plan --json` prints.
+
+    >>> from batchlab.analysis.throughput import ThroughputFit
+    >>> line = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
+    >>> plan_json(make_plan(StepsCurve(s_min=100, e_min=51_200), line))["fastest"]["batch_size"]
+    115
+    """
     best, closed = plan.best_by_deadline, plan.closed_form
     return {
         "workload": plan.workload,
