@@ -153,7 +153,8 @@ def _tuned(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[
     found = {}
     for row in rows:
         confirmed = row.estimate("confirmed")
-        if confirmed.value is not None:
+        # Fewer than six seeds have no interval: then the curve says more.
+        if confirmed.value is not None and (fit is None or confirmed.interval != NO_INTERVAL):
             found[row.batch_size] = Expected(confirmed.value, confirmed.interval)
         elif fit is None:
             assert row.steps is not None

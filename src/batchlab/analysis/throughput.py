@@ -20,7 +20,7 @@ import numpy as np
 from batchlab.analysis.all_reduce import FORMS, AllReduce, Form, latencies, transfers
 from batchlab.analysis.confirmed import median_interval
 from batchlab.analysis.expected import Expected
-from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.interval import NO_INTERVAL, Interval, interval_json
 from batchlab.errors import InputError
 
 _ROUNDS = 30
@@ -69,7 +69,7 @@ class ThroughputFit:
     all_reduce: AllReduce | None = None
     """None where nothing is known of it: then it takes no time."""
 
-    covariance: np.ndarray | None = None  # [num_columns, num_columns]
+    covariance: tuple[tuple[float, ...], ...] | None = None
     """Of t0, 1 / tau and the latency and transfer time that were fitted; None for numbers that were given, and where
     there are no more batch sizes than numbers."""
 
@@ -127,7 +127,7 @@ class ThroughputFit:
         if self.degrees_of_freedom == 0 or self.covariance is None:
             return Expected(seconds, NO_INTERVAL if self.residuals else None)
         column = np.array(self._columns(local_batch_size, workers))
-        variance = float(column @ self.covariance @ column) / seconds**2 + self.scatter**2
+        variance = float(column @ np.array(self.covariance) @ column) / seconds**2 + self.scatter**2
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
         return Expected(seconds, Interval(seconds * math.exp(-width), seconds * math.exp(width)))
 
@@ -141,7 +141,7 @@ class ThroughputFit:
         if self.covariance is None:
             return NO_INTERVAL
         value = (self.t0, self.seconds_per_example)[index]
-        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(float(self.covariance[index, index]))
+        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
         return Interval(max(value - width, 0.0), value + width)
 
 
@@ -181,10 +181,12 @@ class Throughput:
     """Of the training set, which no batch is larger than; None where that is not known."""
 
     @classmethod
-    def measured(cls, times: Sequence[StepTimes], **facts: Any) -> Throughput:
+    def measured(
+        cls, times: Sequence[StepTimes], workload: str = "", machine: str = "", train_examples: int | None = None
+    ) -> Throughput:
         """Return the throughput of some measurements."""
         ordered = sorted(times, key=lambda each: (each.workers, each.batch_size))
-        return cls(fit_throughput(ordered), tuple(ordered), **facts)
+        return cls(fit_throughput(ordered), tuple(ordered), workload, machine, train_examples)
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
@@ -223,35 +225,26 @@ class Throughput:
         return workers > self.workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)
 
 
-@dataclass(frozen=True)
-class Efficiency:
-    """How much of K times one worker's throughput K workers reach, at one batch size."""
-
-    times: StepTimes
-    value: float | None
-    """None where one worker was not measured at the batch size that it is held against."""
-
-
-def strong_efficiencies(times: Sequence[StepTimes]) -> list[Efficiency]:
-    """Return T_1 / (K T_K) at the same batch size for each measurement.
+def strong_efficiencies(times: Sequence[StepTimes]) -> list[float | None]:
+    """Return T_1 / (K T_K) at the same batch size for each measurement; None where one worker was not measured there.
 
     >>> made = [StepTimes(batch_size=64, workers=w, seconds=(s,)) for w, s in ((1, 0.8), (4, 0.25))]
-    >>> [round(each.value, 3) for each in strong_efficiencies(made)]
+    >>> strong_efficiencies(made)
     [1.0, 0.8]
     """
     alone = {each.batch_size: each.step_seconds.value for each in times if each.workers == 1}
-    return [_efficiency(each, alone.get(each.batch_size), each.workers) for each in times]
+    return [_share(alone.get(each.batch_size), each.workers * each.step_seconds.value) for each in times]
 
 
-def weak_efficiencies(times: Sequence[StepTimes]) -> list[Efficiency]:
-    """Return T_1 / T_K at the same local batch size for each measurement.
+def weak_efficiencies(times: Sequence[StepTimes]) -> list[float | None]:
+    """Return T_1 / T_K at the same local batch size for each measurement; None where one worker was not measured there.
 
     >>> made = [StepTimes(batch_size=64 * w, workers=w, seconds=(s,)) for w, s in ((1, 0.2), (4, 0.25))]
-    >>> [round(each.value, 3) for each in weak_efficiencies(made)]
+    >>> weak_efficiencies(made)
     [1.0, 0.8]
     """
     alone = {each.batch_size: each.step_seconds.value for each in times if each.workers == 1}
-    return [_efficiency(each, alone.get(each.local_batch_size), 1) for each in times]
+    return [_share(alone.get(each.local_batch_size), each.step_seconds.value) for each in times]
 
 
 def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any]:
@@ -268,12 +261,12 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
         "workload": throughput.workload,
         "machine": throughput.machine,
         "mode": "weak" if is_weak else "strong",
-        "rows": [_row_json(fit, each) for each in efficiencies],
+        "rows": [_row_json(fit, *pair) for pair in zip(throughput.times, efficiencies, strict=True)],
         "fit": {
             "t0": fit.t0,
-            "t0_ci": _pair(fit.t0_interval),
+            "t0_ci": interval_json(fit.t0_interval),
             "tau": fit.tau if math.isfinite(fit.tau) else None,
-            "tau_ci": _pair(fit.tau_interval),
+            "tau_ci": interval_json(fit.tau_interval),
             "b_half": fit.b_half if math.isfinite(fit.b_half) else None,
             "worst_residual": fit.worst_residual,
             "all_reduce": None if fit.all_reduce is None else asdict(fit.all_reduce),
@@ -281,28 +274,23 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
     }
 
 
-def _row_json(fit: ThroughputFit, efficiency: Efficiency) -> dict[str, Any]:
-    times = efficiency.times
+def _row_json(fit: ThroughputFit, times: StepTimes, efficiency: float | None) -> dict[str, Any]:
     each = times.step_seconds
     return {
         "batch_size": times.batch_size,
         "workers": times.workers,
         "local_batch_size": times.local_batch_size,
         "seconds": each.value,
-        "seconds_ci": _pair(each.interval),
+        "seconds_ci": interval_json(each.interval),
         "repeats": len(times.seconds),
         "examples_per_second": times.examples_per_second,
         "fitted_seconds": fit.seconds_at(times.local_batch_size, times.workers),
-        "efficiency": efficiency.value,
+        "efficiency": efficiency,
     }
 
 
-def _pair(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [interval.low, interval.high]
-
-
-def _efficiency(times: StepTimes, alone: float | None, share: int) -> Efficiency:
-    return Efficiency(times, None if alone is None else alone / (share * times.step_seconds.value))
+def _share(alone: float | None, seconds: float) -> float | None:
+    return None if alone is None else alone / seconds
 
 
 def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
@@ -323,12 +311,17 @@ def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
         t0=float(found[0]),
         seconds_per_example=float(found[1]),
         all_reduce=AllReduce(form, float(latency), float(transfer)) if several else None,
-        covariance=scatter**2 * np.linalg.pinv(weighted.T @ weighted) if degrees > 0 else None,
+        covariance=_rows(scatter**2 * np.linalg.pinv(weighted.T @ weighted)) if degrees > 0 else None,
         scatter=scatter,
         degrees_of_freedom=max(degrees, 0),
         residuals=tuple(residuals.tolist()),
         has_latency=has_latency,
     )
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Return a matrix as plain numbers, which compare as values do."""
+    return tuple(tuple(row) for row in matrix.tolist())
 
 
 def _row(local_batch_size: float, workers: int, form: Form, has_exchange: bool, has_latency: bool) -> list[float]:

@@ -15,7 +15,7 @@ from typing import Any
 from batchlab.analysis.deadline import BestByDeadline
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.expected_steps import StepsCurve
-from batchlab.analysis.interval import Interval
+from batchlab.analysis.interval import interval_json
 from batchlab.analysis.throughput import Throughput
 from batchlab.analysis.tuning import TunedPoint
 from batchlab.core.goal import Goal
@@ -258,13 +258,13 @@ def _row_json(plan: TrainingPlan, row: PlanRow) -> dict[str, Any]:
         "batch_size": row.batch_size,
         "workers": row.workers,
         "steps": row.steps.value,
-        "steps_ci": _pair(row.steps.interval),
+        "steps_ci": interval_json(row.steps.interval),
         "step_seconds": row.step_seconds.value,
-        "step_seconds_ci": _pair(row.step_seconds.interval),
+        "step_seconds_ci": interval_json(row.step_seconds.interval),
         "seconds": row.seconds.value,
-        "seconds_ci": _pair(row.seconds.interval),
+        "seconds_ci": interval_json(row.seconds.interval),
         "cost": row.cost.value,
-        "cost_ci": _pair(row.cost.interval),
+        "cost_ci": interval_json(row.cost.interval),
         "pareto": row.is_pareto,
         "extrapolated": row.is_extrapolated,
     }
@@ -279,12 +279,8 @@ def _deadline_json(best: BestByDeadline) -> dict[str, Any]:
         "trial_id": best.trial.trial_id,
         "step": best.step,
         "seconds": best.seconds.value,
-        "seconds_ci": _pair(best.seconds.interval),
+        "seconds_ci": interval_json(best.seconds.interval),
         "trials": best.num_trials,
         "extrapolated": best.seconds.is_extrapolated,
         "not_trained_that_long": list(best.untold),
     }
-
-
-def _pair(interval: Interval | None) -> list[float | None] | None:
-    return None if interval is None else [interval.low, interval.high]

@@ -19,10 +19,10 @@ def needed_throughput(lab: Lab, sweep: StoredSweep) -> Throughput:
         return throughput
     if problems:
         raise problems[0]
-    raise InputError(
-        f"Lab {lab.folder} holds no step times of {sweep.workload}. Measure them with `batchlab scaling {sweep.name} "
-        f"--lab {lab.folder}`, or give them: --throughput t0=SECONDS,tau=EXAMPLES_PER_SECOND."
-    )
+    way_out = "Give them: --throughput t0=SECONDS,tau=EXAMPLES_PER_SECOND."
+    if sweep.spec is not None:
+        way_out = f"Measure them with `batchlab scaling {sweep.name} --lab {lab.folder}`, or g{way_out[1:]}"
+    raise InputError(f"Lab {lab.folder} holds no step times of {sweep.workload}. {way_out}")
 
 
 def given_plan(curve: StepsCurve, throughput: Throughput, max_workers: int, price: float | None) -> TrainingPlan:

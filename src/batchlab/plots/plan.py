@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from batchlab.analysis import PlanRow, TrainingPlan
+from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.analysis.text import count
 from batchlab.plots.answers import INTERVAL
 from batchlab.plots.draw import draw_sheet
@@ -39,7 +40,7 @@ def plan_figure(sheet: Sheet) -> ShownFigure:
 def _time_panel(plan: TrainingPlan) -> Panel:
     counts = evenly(sorted({row.workers for row in plan.rows}), MOST_CURVES)
     rows = [row for row in plan.rows if row.workers in counts]
-    points = [_point(row, row.batch_size) for row in rows]
+    points = [_point(row) for row in rows]
     bounds = [each for point in points for each in (point.low, point.high)] if len(counts) == 1 else []
     return Panel(
         title=plan.workload or "",
@@ -59,17 +60,17 @@ def _curves(plan: TrainingPlan, rows: Sequence[PlanRow], counts: Sequence[int]) 
             kind="measured",
             workload=plan.workload or "",
             quantity=f"seconds to {plan.goal or 'the goal'} on {workers} workers",
-            points=tuple(_point(row, row.batch_size) for row in own),
+            points=tuple(_point(row) for row in own),
             bars=INTERVAL,
         )
 
 
 def _marks(plan: TrainingPlan, rows: Sequence[PlanRow]) -> Iterator[Series]:
-    beyond = tuple(_point(row, row.batch_size) for row in rows if row.is_extrapolated)
+    beyond = tuple(_point(row) for row in rows if row.is_extrapolated)
     if beyond:
         yield _series(plan, EXTRAPOLATED, "extrapolated", beyond)
     if plan.fastest in rows:
-        yield _series(plan, "fastest", "pick", (_point(plan.fastest, plan.fastest.batch_size),))
+        yield _series(plan, "fastest", "pick", (_point(plan.fastest),))
 
 
 def _cost_panel(plan: TrainingPlan) -> Panel:
@@ -94,9 +95,9 @@ def _series(plan: TrainingPlan, label: str, kind: Kind, points: tuple[Point, ...
     return Series(label=label, kind=kind, workload=plan.workload or "", quantity="seconds to the goal", points=points)
 
 
-def _point(row: PlanRow, x: float) -> Point:
-    interval = row.seconds.interval
-    return Point(x, row.seconds.value, interval.low if interval else None, interval.high if interval else None)
+def _point(row: PlanRow) -> Point:
+    interval = row.seconds.interval or NO_INTERVAL
+    return Point(row.batch_size, row.seconds.value, interval.low, interval.high)
 
 
 def _caption(plan: TrainingPlan) -> str:

@@ -128,7 +128,7 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
     facts = [
         ("Seconds of a step without examples, t0", _with_interval(1e3 * fit.t0, fit.t0_interval, 1e-3, "ms")),
         ("Examples per second at large batch sizes, tau", _tau(fit)),
-        ("Half of tau at local batch size t0 tau", significant(fit.b_half)),
+        ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
     if fit.all_reduce is not None:
@@ -181,7 +181,7 @@ def _others(plan: TrainingPlan) -> Iterator[str]:
 
 def _formula(plan: TrainingPlan) -> Iterator[str]:
     closed = plan.closed_form
-    if closed is not None:
+    if closed is not None and closed.batch_size >= 1:
         yield (
             f"One worker by the formula sqrt(B_crit B_half): batch size {significant(closed.batch_size, 4)}, "
             f"{spell_time(Expected(closed.seconds))}."
