@@ -9,6 +9,7 @@ import pytest
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine import timing
+from batchlab.engine.device import device_label
 from batchlab.errors import InputError
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.planned import measured_throughput
@@ -117,3 +118,11 @@ def test_one_batch_size_is_refused():
 def test_a_formula_has_no_step_time():
     with pytest.raises(InputError, match="computed by a formula"):
         measure_throughput(load_sweep("nqm"), Sleeper(time.sleep, 1.0, 1.0))
+
+
+def test_a_gpu_is_named_by_its_model(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda name: f"a model at {name}")
+
+    assert device_label("cuda:1") == "cuda:1 (a model at cuda:1)"
+    assert device_label("cpu") == "cpu"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
+from batchlab.engine.device import device_label
 from batchlab.engine.timing import harmless, time_steps
 from batchlab.errors import InputError, TrialError
 from batchlab.run.executor import Executor, Failed, Finished
@@ -45,7 +46,7 @@ class TimeTask:
                 "nothing was timed."
             )
         seconds = sum(each.seconds for each in timed) / sum(each.steps for each in timed)
-        return StepTime(seconds, str(getattr(trainer, "device_name", "cpu")))
+        return StepTime(seconds, device_label(str(getattr(trainer, "device_name", "cpu"))))
 
 
 def measure(study: Study, workers: int, executor: Executor, seconds: float = SECONDS) -> StepTime:

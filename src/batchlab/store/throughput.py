@@ -46,7 +46,7 @@ class ThroughputRecord(Value):
 
     engine: dict[str, Any]
     device: str
-    """What PyTorch calls it."""
+    """What PyTorch calls it, a GPU with its model."""
 
     link: str | None = None
     """What joins the workers; None for one worker alone."""
