@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,8 +67,10 @@ def plan(
     From the steps of a sweep and from step times that `batchlab scaling` has measured, or from numbers that are given.
     """
     _check_price(price)
-    if steps is not None and deadline is not None:
-        raise typer.BadParameter("--deadline looks at stored curves; leave out --steps")
+    if steps is not None:
+        _check_unused({"--deadline": deadline, "--goal": goal, "--trials": trials}, "--steps")
+    if steps is not None and throughput is not None:
+        _check_unused({"a workload": workload, "--sweep": sweep}, "both --steps and --throughput")
     problems: list[LabError] = []
     if steps is not None:
         made = _given(lab, workload, sweep, steps, throughput, max_workers, price)
@@ -153,6 +156,12 @@ def _draw(made: TrainingPlan, out: Path, as_json: bool) -> None:
 
     for path in save_figure("plan", made, out / "plan"):
         print(path, file=sys.stderr if as_json else sys.stdout)
+
+
+def _check_unused(options: Mapping[str, object], given: str) -> None:
+    """Raise BadParameter for what asks a lab that is not asked where numbers are given in its place."""
+    for name in [name for name, value in options.items() if value is not None]:
+        raise typer.BadParameter(f"{name} is about what a lab holds, which is not asked with {given}; leave one out")
 
 
 def _check_price(price: float | None) -> None:
