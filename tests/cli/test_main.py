@@ -10,8 +10,8 @@ from importlib.metadata import version
 
 import pytest
 
-COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "merge", "verify", "query"]
-COMMANDS += ["import", "export"]
+COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "scaling", "plan"]
+COMMANDS += ["merge", "verify", "query", "import", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)])
