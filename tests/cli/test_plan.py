@@ -188,3 +188,15 @@ def test_a_lab_of_several_sweeps_wants_one_named(refused, mixed_lab):
 
 def test_a_metric_that_was_not_measured_is_refused(refused, timed_lab):
     assert "val/other" in refused("plan", "--lab", timed_lab, "--goal", "val/other < 1")
+
+
+def test_a_batch_size_that_changes_while_training_is_refused(refused, call, small_spec, tmp_path):
+    stages = "stage_factor = 2.0, stage_length = 50, stage_limit = 1024"
+    schedule = f'schedule = {{name = "staircase", of = "batch_size", {stages}, unit = "steps"}}'
+    spec = small_spec.read_text().replace('optimizer = "sgd"', f'optimizer = "sgd"\n{schedule}')
+    small_spec.write_text(spec)
+    ran = call("run", small_spec, "--lab", tmp_path / "grown")
+    assert ran.code == 0, ran.err
+
+    assert "changes its batch size while it trains" in refused("plan", "--lab", tmp_path / "grown", *LINE)
+    assert "changes its batch size while it trains" in refused("scaling", "small", "--lab", tmp_path / "grown")

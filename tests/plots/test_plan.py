@@ -68,5 +68,5 @@ def test_curves_against_seconds_use_measured_step_times(make_trained):
 
     assert data.panel.x_axis.label == "Seconds on one worker, from measured step times"
     first = data.curves[0].best
-    assert first.x_of(100, "seconds") == pytest.approx(100 * (0.018 + 16 / 1400))
+    assert first.seconds_of(100) == pytest.approx(100 * (0.018 + 16 / 1400))
     assert "a machine" in data.caption

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from batchlab.plots import TrainedSweep
     from batchlab.plots.registry import Figure
     from batchlab.store.lab import Lab, SweepResults
+    from batchlab.store.stored_sweep import StoredSweep
 
 NAME_HELP = (
     "Which figure: steps-to-result, metaparameters, curves, points, budgets, plan or throughput of one sweep, compare "
@@ -71,7 +72,6 @@ def figure(
 ) -> None:
     """Draw a figure as SVG, PNG and CSV. Prints where the files are."""
     from batchlab.plots import FIGURES, figure_names
-    from batchlab.report.planned import find_throughput
     from batchlab.store.lab import Lab
 
     names, sweeps = figure_names(name), sweep or []
@@ -95,7 +95,7 @@ def figure(
         _warn_unpublished([summary] if published else [])
         source: object = summary
         if kind.needs == "trials":
-            timed = find_throughput(store, results.sweep)[0] if against is Against.SECONDS else None
+            timed = _times(store, results.sweep) if against is Against.SECONDS else None
             source = _trained(results, summary, trials, kind, batch_size or [], timed)
         _print_saved(name, source, out / f"{results.sweep.name}-{name}", options)
         fail_on_problems(results.problems)
@@ -169,6 +169,14 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, options: Mapping[s
     fail_on_problems(list(dict.fromkeys(map(str, problems))))
 
 
+def _times(store: Lab, sweep: StoredSweep) -> Throughput | None:
+    """Return measured step times; None where there are none, or where steps do not all take the same time."""
+    from batchlab.report.planned import find_throughput
+
+    is_steady = sweep.spec is not None and not sweep.spec.workload.schedules_batch_size
+    return find_throughput(store, sweep)[0] if is_steady else None
+
+
 def _draw_of_throughput(
     store: Lab,
     kind: Figure,
@@ -180,11 +188,12 @@ def _draw_of_throughput(
 ) -> None:
     """Draw what follows from stored step times."""
     from batchlab.plan.lab_plan import needed_throughput
-    from batchlab.report.planned import plan_summary
+    from batchlab.report.planned import check_one_batch_size, plan_summary
 
     if len(sweeps) > 1:
         raise typer.BadParameter(f"{kind.name} shows one sweep; give --sweep once")
     results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+    check_one_batch_size(results.sweep)
     throughput = needed_throughput(store, results.sweep)
     workers = throughput.workers[-1]
     source = throughput if kind.needs == "throughput" else plan_summary(summary, throughput, workers)

@@ -119,13 +119,14 @@ def _of_lab(
     from batchlab.plan.given import given_deadline, given_throughput
     from batchlab.plan.lab_plan import needed_throughput
     from batchlab.plan.train_examples import num_train_examples
-    from batchlab.report.planned import plan_summary, with_deadline
+    from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
     from batchlab.store.lab import Lab
 
     seconds = None if deadline is None else given_deadline(deadline)
     given = None if throughput is None else given_throughput(throughput)
     store = Lab.open(lab)
     results, summary = summarise_sweep(store, workload, sweep, goal, trials)
+    check_one_batch_size(results.sweep)
     times = given or needed_throughput(store, results.sweep)
     times = replace(times, train_examples=num_train_examples(results.sweep))
     workers = max_workers or times.workers[-1]

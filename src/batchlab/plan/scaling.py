@@ -78,6 +78,10 @@ def check_timed(sweep: Sweep) -> None:
         raise InputError(
             "One batch size cannot tell the time of a step from that of an example: give two --batch-sizes or more."
         )
+    if sweep.workload.schedules_batch_size:
+        raise InputError(
+            f"{sweep.name} changes its batch size while it trains: a step has no one time. Time it without that."
+        )
     if sweep.workload.is_closed_form:
         raise InputError(
             f"{sweep.workload.name} is computed by a formula, not trained: a step has no time. "

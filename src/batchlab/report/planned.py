@@ -33,6 +33,15 @@ def find_throughput(lab: Lab, sweep: StoredSweep) -> tuple[Throughput | None, li
     return measured_throughput(found[0]) if found else None, problems
 
 
+def check_one_batch_size(sweep: StoredSweep) -> None:
+    """Raise InputError for a sweep whose batch size changes while it trains: its steps have no one time."""
+    if sweep.spec is not None and sweep.spec.workload.schedules_batch_size:
+        raise InputError(
+            f"Sweep {sweep.name} changes its batch size while it trains: its steps do not take the same time, and no "
+            "plan is made of it. Plan with a sweep of constant batch sizes, or give numbers: --steps, --throughput."
+        )
+
+
 def measured_throughput(record: ThroughputRecord) -> Throughput:
     """Return what a record tells, fitted."""
     times = [StepTimes(batch_size=one.batch_size, workers=one.workers, seconds=one.seconds) for one in record.times]
@@ -61,12 +70,13 @@ def with_deadline(plan: TrainingPlan, studies: Sequence[StudyResult], seconds: f
 def plan_of(lab: Lab, sweep: StoredSweep, summary: WorkloadSummary) -> tuple[TrainingPlan | None, list[LabError]]:
     """Return the plan of a sweep on as many workers as were measured, and what of the lab cannot be read.
 
-    None where no step times of it are stored, and where no batch size met the goal.
+    None where no step times of it are stored, where no batch size met the goal, and where batch sizes change.
     """
     throughput, problems = find_throughput(lab, sweep)
     if throughput is None:
         return None, problems
     try:
+        check_one_batch_size(sweep)
         return plan_summary(summary, throughput, throughput.workers[-1]), problems
     except InputError:
         return None, problems
