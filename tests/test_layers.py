@@ -25,6 +25,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- engine <- own, report <- doctor <----------- cli
 #                      core <- engine <- loops <- spec <- run; loops <- own
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
+#                      run, report <- plan <- cli
 ALLOWED = {
     "errors": set(),
     "processes": set(),
@@ -50,6 +51,9 @@ ALLOWED = {
     "run": {
         *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "loops", "search"),
         *("spec", "store", "report"),
+    },
+    "plan": {
+        *("errors", "files", "core", "data", "published", "search", "engine", "store", "analysis", "report", "run"),
     },
     "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "loops", "spec"},
     "doctor": {"errors", "engine", "own", "report"},
@@ -139,6 +143,8 @@ def test_rooms_do_not_import_each_other_in_circles():
         "batchlab.engine.torch_trainer",
         "batchlab.models.registry",
         "batchlab.optim.registry",
+        "batchlab.plan.lab_plan",
+        "batchlab.plan.scaling",
         "batchlab.plots",
         "batchlab.report",
         "batchlab.run.runner",

@@ -12,8 +12,8 @@ import pytest
 
 import batchlab
 
-COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "merge", "verify", "query"]
-COMMANDS += ["check", "import", "export"]
+COMMANDS = ["run", "status", "workloads", "curve", "figure", "report", "confirm", "scaling", "plan"]
+COMMANDS += ["merge", "verify", "query", "check", "import", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([command] for command in COMMANDS)])

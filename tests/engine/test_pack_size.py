@@ -7,6 +7,7 @@ import pytest
 
 from batchlab.core.workload import Named
 from batchlab.engine import pack_size as pack_size_module
+from batchlab.engine import timing
 from batchlab.engine.base import Point, UpTo, wanted_pack_size
 from batchlab.engine.pack_size import calibrate, fastest_pack_size
 
@@ -22,7 +23,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(pack_size_module.time, "perf_counter", clock)
+    monkeypatch.setattr(timing.time, "perf_counter", clock)
     return clock
 
 

@@ -15,6 +15,8 @@ def test_the_figures_and_what_they_are_made_from():
         "points": "trials",
         "budgets": "trials",
         "compare": "sweeps",
+        "plan": "plan",
+        "throughput": "throughput",
     } == {name: figure.needs for name, figure in FIGURES.items() if not name.startswith("paper-")}
     assert [f"paper-{number}" for number in range(1, 12)] == [
         n for n, figure in FIGURES.items() if figure.needs == "lab"
@@ -67,6 +69,8 @@ def test_every_figure_says_which_options_it_takes(tmp_path, make_summary):
         "points": set(),
         "budgets": set(),
         "compare": {"published"},
+        "plan": set(),
+        "throughput": set(),
     } == taken
     assert {"curves": 6, "points": 12} == {n: f.most_batch_sizes for n, f in FIGURES.items() if f.most_batch_sizes}
     with pytest.raises(TypeError):

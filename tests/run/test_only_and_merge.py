@@ -14,6 +14,7 @@ from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
+from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, read_throughputs, save_throughput
 
 
 @pytest.fixture
@@ -208,3 +209,24 @@ def test_a_disk_that_refuses_is_one_line_and_leaves_nothing(make_nqm, tmp_path, 
         merge_labs([tmp_path / "one"], tmp_path / "both")
 
     assert not list((tmp_path / "both").rglob("*.tmp")) and not list((tmp_path / "both").rglob("study.json"))
+
+
+def test_the_newer_step_times_come_along_and_damaged_ones_stop_a_merge(make_scripted, scripted, fill, make_lab):
+    def record(day, cores):
+        times = tuple(MeasuredSteps(batch_size=size, seconds=(0.1 * size,)) for size in (1, 2))
+        facts = {"workload": "a/b/c", "spec": {}, "engine": {}, "device": "cpu", "machine": {"cores": cores}}
+        return ThroughputRecord(**facts, measured_at=f"2026-01-{day:02}", times=times)
+
+    sweep = make_scripted({"sweep.trials": 8})
+    one = make_lab("one", sweep, scripted({}, {}), fill, only=range(4))
+    other = make_lab("other", sweep, scripted({}, {}), fill, only=range(4, 8))
+    for lab, day, cores in ((one, 2, 2), (other, 1, 2), (other, 1, 4)):
+        save_throughput(lab, record(day, cores))
+
+    merge_labs([other], one)
+
+    assert [each.measured_at[-2:] for each in read_throughputs(one)[0]] == ["02", "01"]
+    damaged = save_throughput(other, record(5, 2))
+    damaged.write_bytes(damaged.read_bytes()[:40])
+    with pytest.raises(DamagedError):
+        merge_labs([other], one)

@@ -4,6 +4,7 @@
 its own data: budgets, best measurements, normalised curves, points by their outcome, groups, robustness.
 """
 
+from batchlab.analysis.all_reduce import AllReduce
 from batchlab.analysis.best import BestMeasurement, best_measurement, best_values
 from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
@@ -11,7 +12,10 @@ from batchlab.analysis.budget import apply_example_budget, apply_step_budget
 from batchlab.analysis.classification import ClassifiedPoints, classify_points
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps, median_interval
 from batchlab.analysis.critical_batch import CriticalBatchFit, fit_critical_batch
+from batchlab.analysis.deadline import BestByDeadline, best_by_deadline
 from batchlab.analysis.example import example_study, example_workload
+from batchlab.analysis.expected import Expected
+from batchlab.analysis.expected_steps import StepsCurve, expected_steps
 from batchlab.analysis.full_protocol import as_full, as_known, check_full, is_cut_short
 from batchlab.analysis.grouping import group_trials
 from batchlab.analysis.headline import Estimate, Headline, choose_headline
@@ -27,9 +31,13 @@ from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
+from batchlab.analysis.throughput import StepTimes, Throughput, ThroughputFit, fit_throughput
+from batchlab.analysis.training_plan import PlanRow, TrainingPlan, make_plan, plan_json
 from batchlab.analysis.tuning import Guides, TunedPoint, guides, tuned_points
 
 __all__ = [
+    "AllReduce",
+    "BestByDeadline",
     "BestMeasurement",
     "BestOf",
     "ClassifiedPoints",
@@ -37,17 +45,24 @@ __all__ = [
     "CriticalBatchFit",
     "Efficiency",
     "Estimate",
+    "Expected",
     "Guides",
     "Headline",
     "Hyperbola",
     "Interval",
     "NormalisedPoint",
+    "PlanRow",
     "PowerLaw",
     "Regime",
     "RegimeEnd",
     "Regimes",
     "ShapeCurve",
+    "StepTimes",
+    "StepsCurve",
     "StepsToResult",
+    "Throughput",
+    "ThroughputFit",
+    "TrainingPlan",
     "TunedPoint",
     "WorkloadSummary",
     "apply_example_budget",
@@ -55,6 +70,7 @@ __all__ = [
     "as_full",
     "as_known",
     "at_boundary",
+    "best_by_deadline",
     "best_measurement",
     "best_of",
     "best_values",
@@ -67,6 +83,7 @@ __all__ = [
     "curve_json",
     "example_study",
     "example_workload",
+    "expected_steps",
     "fewest_steps",
     "find_regimes",
     "first_complete_trials",
@@ -76,12 +93,15 @@ __all__ = [
     "fit_hyperbola",
     "fit_power_law",
     "fit_shape",
+    "fit_throughput",
     "group_trials",
     "guides",
     "is_cut_short",
     "is_measured",
+    "make_plan",
     "median_interval",
     "normalise_steps",
+    "plan_json",
     "select_metric",
     "select_trials",
     "steps_to_result",

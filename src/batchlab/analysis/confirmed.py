@@ -78,7 +78,7 @@ def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
     )
 
 
-def median_interval(steps: Sequence[int | None]) -> Interval:
+def median_interval(steps: Sequence[float | None]) -> Interval:
     """Return the narrowest symmetric pair of order statistics that holds the median in 95 % of cases or more.
 
     The number of values below the median is binomial with p = 1/2. None ranks last; a bound that falls on it is None.

@@ -20,3 +20,12 @@ class Interval:
 
 NO_INTERVAL = Interval(None, None)
 """Nothing is known on either side."""
+
+
+def interval_json(interval: Interval | None) -> list[float | None] | None:
+    """Return the two bounds as JSON has them; None for a number that has no interval by nature.
+
+    >>> interval_json(Interval(1.0, None))
+    [1.0, None]
+    """
+    return None if interval is None else [interval.low, interval.high]

@@ -11,7 +11,7 @@ from batchlab.analysis.best_of import BestOf
 from batchlab.analysis.confirmed import ConfirmedSteps
 from batchlab.analysis.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
 from batchlab.analysis.headline import Headline, choose_headline
-from batchlab.analysis.interval import Interval
+from batchlab.analysis.interval import interval_json
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.regimes import Regimes, find_regimes
 from batchlab.analysis.steps_to_result import StepsToResult, steps_to_result
@@ -140,13 +140,13 @@ def _row_json(row: StepsToResult) -> dict[str, Any]:
 
 
 def _best_of_json(answer: BestOf) -> dict[str, Any]:
-    return {"m": answer.m, "steps": answer.steps, "ci": _pair(answer.interval)}
+    return {"m": answer.m, "steps": answer.steps, "ci": interval_json(answer.interval)}
 
 
 def _confirmed_json(answer: ConfirmedSteps) -> dict[str, Any]:
     return {
         "steps": answer.steps,
-        "ci": _pair(answer.interval),
+        "ci": interval_json(answer.interval),
         "seeds": answer.seeds,
         "metaparameters": dict(answer.trial.metaparameters),
     }
@@ -157,7 +157,7 @@ def _fit_json(fit: CriticalBatchFit) -> dict[str, Any]:
         "s_min": fit.s_min,
         "e_min": fit.e_min,
         "b_crit": fit.b_crit,
-        "b_crit_ci": _pair(fit.b_crit_ci),
+        "b_crit_ci": interval_json(fit.b_crit_ci),
         "contradicted_by": list(fit.contradicted_by),
         "warning": fit.warning,
     }
@@ -173,10 +173,6 @@ def _regimes_json(regimes: Regimes) -> dict[str, Any]:
 
 def _end_json(end: RegimeEnd) -> dict[str, Any]:
     return {"value": end.value, "range": [end.low, end.high]}
-
-
-def _pair(interval: Interval) -> list[float | None]:
-    return [interval.low, interval.high]
 
 
 def _common_protocol(protocols: Sequence[Protocol]) -> Protocol:

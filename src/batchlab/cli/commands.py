@@ -7,7 +7,22 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from batchlab.cli import archive, check, confirm, curve, figure, merge, query, report, run, status, verify, workloads
+from batchlab.cli import (
+    archive,
+    check,
+    confirm,
+    curve,
+    figure,
+    merge,
+    plan,
+    query,
+    report,
+    run,
+    scaling,
+    status,
+    verify,
+    workloads,
+)
 from batchlab.cli.endings import DEBUG_VARIABLE
 from batchlab.cli.outputs import warn
 from batchlab.errors import InputError, shown
@@ -24,6 +39,8 @@ UsageError: Any = typer.BadParameter.__mro__[1]  # what every misuse of a comman
 for command in (run.run, status.status, workloads.workloads, curve.curve, figure.figure, report.report):
     app.command()(command)
 app.command()(confirm.confirm)
+app.command()(scaling.scaling)
+app.command()(plan.plan)
 app.command()(merge.merge)
 app.command()(verify.verify)
 app.command()(query.query)

@@ -24,8 +24,8 @@ from batchlab.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from batchlab.analysis.summary import WorkloadSummary
     from batchlab.published.comparison import PublishedComparison
+    from batchlab.report.shown import ShownSummary
 
 
 def curve(
@@ -68,14 +68,17 @@ def print_curve(
     fail_on_problems(results.problems)
 
 
-def print_summary(summary: WorkloadSummary, published: PublishedComparison | None = None) -> None:
+def print_summary(summary: ShownSummary, published: PublishedComparison | None = None) -> None:
     """Print the table, the answer in words, the protocol and what to know before trusting them."""
     from batchlab.report import words
+    from batchlab.report.plan_words import plan_line
     from batchlab.report.tables import steps_table, text_of
 
     print_text(f"{summary.workload}: steps to {summary.goal}")
     print(text_of(steps_table(summary, published), terminal_width()))
     print_text(words.answer(summary))
+    if summary.plan:
+        print_text(plan_line(summary.plan))
     if published:
         print_text(published.sentence)
     print_text(words.protocol(summary))
@@ -83,7 +86,7 @@ def print_summary(summary: WorkloadSummary, published: PublishedComparison | Non
         print_text(f"Note: {warning}")
 
 
-def _published(summary: WorkloadSummary) -> PublishedComparison | None:
+def _published(summary: ShownSummary) -> PublishedComparison | None:
     from batchlab.report.tables import published_beside
 
     found = published_beside(summary)

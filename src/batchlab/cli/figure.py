@@ -24,6 +24,7 @@ from batchlab.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from batchlab.analysis import Throughput
     from batchlab.analysis.summary import WorkloadSummary
     from batchlab.core.result import StudyResult
     from batchlab.errors import LabError
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from batchlab.store.stored_sweep import StoredSweep
 
 NAME_HELP = (
-    "Which figure: steps-to-result, metaparameters, curves, points or budgets of one sweep, compare of several, "
+    "Which figure: steps-to-result, metaparameters, curves, points, budgets, plan or throughput of one sweep, compare "
+    "of several, "
     "paper-1 to paper-11 or paper-all of a whole lab."
 )
 
@@ -77,7 +79,9 @@ def figure(
     options = _taken(name, kind, {"published": published, "metric": metric, "against": against and against.value})
     if batch_size and kind.most_batch_sizes is None:
         raise typer.BadParameter(f"{name} shows all batch sizes; leave out --batch-size, which curves and points take")
-    if kind.needs == "lab":
+    if kind.needs in ("plan", "throughput"):
+        _draw_of_throughput(store, kind, workload, sweeps, out, goal, trials)
+    elif kind.needs == "lab":
         _check_paper_options(workload, goal, trials, sweep)
         _draw_of_lab(store, names, out, options)
     elif kind.needs == "sweeps":
@@ -89,7 +93,10 @@ def figure(
             raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw compare")
         results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
         _warn_unpublished([summary] if published else [])
-        source = summary if kind.needs == "sweep" else _trained(results, summary, trials, kind, batch_size or [])
+        source: object = summary
+        if kind.needs == "trials":
+            timed = _times(store, results.sweep) if against is Against.SECONDS else None
+            source = _trained(results, summary, trials, kind, batch_size or [], timed)
         _print_saved(name, source, out / f"{results.sweep.name}-{name}", options)
         fail_on_problems(results.problems)
 
@@ -105,18 +112,25 @@ def _taken(name: str, kind: Figure, options: Mapping[str, Any]) -> dict[str, Any
 
 
 def _trained(
-    results: SweepResults, summary: WorkloadSummary, trials: int | None, kind: Figure, batch_sizes: Sequence[int]
+    results: SweepResults,
+    summary: WorkloadSummary,
+    trials: int | None,
+    kind: Figure,
+    batch_sizes: Sequence[int],
+    throughput: Throughput | None = None,
 ) -> TrainedSweep:
     """Return a sweep with its curves, of the batch sizes that are to be shown; say which of too many are left out."""
     from batchlab.analysis import first_trials
     from batchlab.analysis.text import listed
+    from batchlab.plan.train_examples import num_train_examples
     from batchlab.plots import TrainedSweep
 
     studies = sorted(results.results, key=lambda study: study.batch_size)
     sweep = TrainedSweep(
         summary=summary,
         studies=tuple(first_trials(study, trials) for study in studies),
-        num_train_examples=_num_train_examples(results.sweep),
+        num_train_examples=num_train_examples(results.sweep),
+        throughput=throughput,
     )
     if batch_sizes:
         return sweep.only(batch_sizes)
@@ -126,20 +140,6 @@ def _trained(
     if left_out:
         warn(f"left out, so that the figure stays readable: batch size {listed(left_out)}; choose with --batch-size")
     return sweep
-
-
-def _num_train_examples(sweep: StoredSweep) -> int | None:
-    """Return what an epoch of a sweep is; None where that is not known."""
-    from batchlab.data.registry import facts
-    from batchlab.errors import SpecError
-    from batchlab.published.sizes import published_train_examples
-
-    if sweep.spec is None:
-        return published_train_examples(sweep.workload)
-    try:
-        return facts(sweep.spec.workload.dataset).train_examples
-    except SpecError:  # data of one's own
-        return None
 
 
 def _check_paper_options(*options: object) -> None:
@@ -167,6 +167,38 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, options: Mapping[s
     for refusal in refusals:
         warn(str(refusal))
     fail_on_problems(list(dict.fromkeys(map(str, problems))))
+
+
+def _times(store: Lab, sweep: StoredSweep) -> Throughput | None:
+    """Return measured step times; None where there are none, or where steps do not all take the same time."""
+    from batchlab.report.planned import find_throughput
+
+    is_steady = sweep.spec is not None and not sweep.spec.workload.schedules_batch_size
+    return find_throughput(store, sweep)[0] if is_steady else None
+
+
+def _draw_of_throughput(
+    store: Lab,
+    kind: Figure,
+    workload: str | None,
+    sweeps: Sequence[str],
+    out: Path,
+    goal: str | None,
+    trials: int | None,
+) -> None:
+    """Draw what follows from stored step times."""
+    from batchlab.plan.lab_plan import needed_throughput
+    from batchlab.report.planned import check_one_batch_size, plan_summary
+
+    if len(sweeps) > 1:
+        raise typer.BadParameter(f"{kind.name} shows one sweep; give --sweep once")
+    results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+    check_one_batch_size(results.sweep)
+    throughput = needed_throughput(store, results.sweep)
+    workers = throughput.workers[-1]
+    source = throughput if kind.needs == "throughput" else plan_summary(summary, throughput, workers)
+    _print_saved(kind.name, source, out / f"{results.sweep.name}-{kind.name}", {})
+    fail_on_problems(results.problems)
 
 
 def _draw_of_sweeps(

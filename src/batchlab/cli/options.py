@@ -17,8 +17,8 @@ from batchlab.cli.outputs import warn as warn
 from batchlab.core.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from batchlab.analysis.summary import WorkloadSummary
     from batchlab.core.goal import Goal
+    from batchlab.report.shown import ShownSummary
     from batchlab.store.lab import Lab, SweepResults
 
 
@@ -71,18 +71,18 @@ def summarise_sweep(
     goal_text: str | None = None,
     trials: int | None = None,
     metric: str | None = None,
-) -> tuple[SweepResults, WorkloadSummary]:
+) -> tuple[SweepResults, ShownSummary]:
     """Return the results of the sweep that is meant and their summary; say on stderr what is missing.
 
     Of its metrics the goal's is read, and `metric`.
     """
-    from batchlab.report.answers import read_results, shortfalls, summarise_results
+    from batchlab.report.answers import read_results, shortfalls, summarise_results, with_plan
 
     sweep, goal = lab.find(workload, sweep_name), read_goal(goal_text)
     results = read_results(lab, sweep, goal, metric)
     if not results.results:
         fail_on_problems(results.problems)
-    summary = summarise_results(results, goal, trials)
+    summary = with_plan(lab, results, summarise_results(results, goal, trials))
     for sentence in shortfalls(results, summary, trials):
         warn(sentence)
     return results, summary

@@ -56,7 +56,7 @@ def run(
     Every batch size is tuned by itself: the same number of trials that do not diverge, each at its own point of
     the search space. At the end the curve is printed, as `batchlab curve` does.
     """
-    sweep, own = _load(spec, settings or [])
+    sweep, own = load_spec(spec, settings or [])
     if dry_run:
         from batchlab.cli.dry_run import print_dry_run
 
@@ -87,7 +87,7 @@ def run(
         _print_saving(sweep, lab)
 
 
-def _load(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
+def load_spec(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
     """Return the sweep that is meant, and who brings it where that is a file of Python."""
     if not spec.endswith(".py"):
         from batchlab.core.workload import OwnLoop

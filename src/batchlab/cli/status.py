@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
-    """List the sweeps of a lab. Studies finished, trials by outcome, measurements, what imports left out."""
+    """List the sweeps of a lab. Studies finished, trials by outcome, measurements, what imports left out.
+
+    Throughputs are the machines on which `batchlab scaling` has measured step times.
+    """
     from batchlab.store.lab import Lab
     from batchlab.store.status import sweep_statuses
 
@@ -24,7 +27,7 @@ def status(lab: LabOption = DEFAULT_LAB, as_json: JsonOption = False) -> None:
 
 
 def _print_statuses(statuses: list[SweepStatus]) -> None:
-    extra = ["rejected"] if any(status.rejected for status in statuses) else []
+    extra = [name for name in ("rejected", "throughputs") if any(getattr(status, name) for status in statuses)]
     header = ["studies", "complete", "infeasible", "incomplete", "measurements", *extra, "sweep", "workload"]
     rows = [
         [
@@ -33,7 +36,7 @@ def _print_statuses(statuses: list[SweepStatus]) -> None:
             f"{status.infeasible:,}",
             f"{status.incomplete:,}",
             f"{status.measurements:,}",
-            *(f"{status.rejected:,}" for _ in extra),
+            *(f"{getattr(status, name):,}" for name in extra),
             status.sweep,
             status.workload,
         ]

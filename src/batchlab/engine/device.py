@@ -31,6 +31,19 @@ def find_device(name: str) -> torch.device:
     return device
 
 
+def device_label(name: str) -> str:
+    """Return a device as a record names it: a GPU with its model, because `cuda` is another one on every machine.
+
+    >>> device_label("cpu")
+    'cpu'
+    """
+    if not name.startswith("cuda"):
+        return name
+    import torch
+
+    return f"{name} ({torch.cuda.get_device_name(name)})"
+
+
 def count_gpus() -> int:
     """Return how many GPUs PyTorch sees on this machine."""
     import torch

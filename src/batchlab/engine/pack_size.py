@@ -6,12 +6,12 @@ The answer is kept by machine, workload and batch size in the user's cache folde
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 from batchlab.core.study import Study
-from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, wanted_pack_size
-from batchlab.engine.loop import advance
+from batchlab.engine.base import Point, Program, Trainer, UpTo, wanted_pack_size
+from batchlab.engine.timing import harmless, time_steps
 
 CANDIDATES = (1, 4, 8, 16, 32, 64, 128)
 TIMED_SECONDS = 0.2
@@ -21,12 +21,10 @@ MIN_GAIN = 0.97
 
 def calibrate(trainer: Trainer, study: Study, metaparameters: Mapping[str, float]) -> tuple[int, float]:
     """Return the best pack size for a study and its seconds per trial-step, measured here and now."""
-    # The learning rate is next to nothing, so that no trial of the measurement diverges.
-    harmless = {name: 1e-9 if name == "learning_rate" else value for name, value in metaparameters.items()}
-    wanted = wanted_pack_size(trainer, study)
+    point, wanted = harmless(metaparameters), wanted_pack_size(trainer, study)
 
     def make_program(size: int) -> Program:
-        return trainer.program(study, [Point(trial_id, harmless) for trial_id in range(size)])
+        return trainer.program(study, [Point(trial_id, point) for trial_id in range(size)])
 
     if isinstance(wanted, UpTo):
         return fastest_pack_size(make_program, wanted.most)
@@ -59,14 +57,4 @@ def _candidates(most: int) -> Iterator[int]:
 
 def _seconds_per_step(program: Program) -> float:
     """Return the time of one step of the whole pack: the fastest of a few chunks after a warm-up."""
-    started = time.perf_counter()
-    advance(program, 1)
-    first = time.perf_counter() - started
-    chunk = 8 if first < TIMED_SECONDS else 1
-    best, started = float("inf"), time.perf_counter()
-    while can_train(program) and time.perf_counter() - started < TIMED_SECONDS:
-        before, start = program.step, time.perf_counter()
-        advance(program, before + chunk)
-        best = min(best, (time.perf_counter() - start) / (program.step - before))
-    is_spent = best == float("inf") and len(program.trial_ids) > 0
-    return first if is_spent else best
+    return min((timed.seconds / timed.steps for timed in time_steps(program, TIMED_SECONDS)), default=math.inf)

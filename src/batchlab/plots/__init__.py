@@ -9,10 +9,12 @@ from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import save, svg_text
 from batchlab.plots.metaparameters import MetaparametersData, metaparameters_data, metaparameters_figure
 from batchlab.plots.paper import PAPER_FIGURES, PaperFigureData, paper_data
+from batchlab.plots.plan import plan_data, plan_figure
 from batchlab.plots.points import PointsData, points_data, points_figure
 from batchlab.plots.registry import FIGURES, figure_names, save_figure
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps_curve import StepsCurveData, steps_curve_data, steps_curve_figure
+from batchlab.plots.throughput import throughput_data, throughput_figure
 from batchlab.plots.trained_sweep import TrainedSweep
 
 __all__ = [
@@ -38,6 +40,8 @@ __all__ = [
     "metaparameters_data",
     "metaparameters_figure",
     "paper_data",
+    "plan_data",
+    "plan_figure",
     "points_data",
     "points_figure",
     "save",
@@ -45,4 +49,6 @@ __all__ = [
     "steps_curve_data",
     "steps_curve_figure",
     "svg_text",
+    "throughput_data",
+    "throughput_figure",
 ]

@@ -37,6 +37,7 @@ _LABELS: dict[Against, str] = {
     "examples": "Examples (repeats counted)",
     "seconds": "Seconds, from the trial's mean time per step",
 }
+_MEASURED_SECONDS = "Seconds on one worker, from measured step times"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,13 @@ class TrialCurve:
     goal_step: int | None
     """The first step that met the goal; None where none did."""
 
+    step_seconds: float | None = None
+    """Of one worker, where that was measured; else the trial's own mean is taken, of a pack that trained together."""
+
     def seconds_of(self, step: int) -> float | None:
         """Return when a step was done, about; None where the trial's time is not stored."""
+        if self.step_seconds is not None:
+            return step * self.step_seconds
         seconds = self.trial.wall_seconds
         return step * seconds / self.trial.last_step if seconds and self.trial.last_step else None
 
@@ -99,13 +105,16 @@ class CurvesData:
     against: Against
     caption: str
     curves: tuple[BatchSizeCurves, ...]
+    is_timed: bool = False
+    """Whether seconds are those of measured step times."""
 
     @property
     def panel(self) -> Panel:
         """The curves, the goal, and where each curve first met it."""
         measured = [self._series(one) for one in self.curves]
         lines = [line for series in measured for line in (series.points, *series.behind)]
-        x_axis = _x_axis(self.against, [point.x for line in lines for point in line])
+        label = _MEASURED_SECONDS if self.against == "seconds" and self.is_timed else _LABELS[self.against]
+        x_axis = _x_axis(self.against, label, [point.x for line in lines for point in line])
         values = [point.y for line in lines for point in line]
         has_goal = self.metric == self.goal.metric
         return Panel(
@@ -183,6 +192,7 @@ def curves_data(sweep: TrainedSweep, *, metric: str | None = None, against: Agai
         against=against,
         caption=_caption(sweep, curves, against),
         curves=curves,
+        is_timed=sweep.throughput is not None,
     )
 
 
@@ -198,11 +208,13 @@ def _curves(sweep: TrainedSweep, study: StudyResult, metric: str, most_others: i
     best = row.winner(summary.headline).trial or _closest(study, summary.goal)
     if best is None:
         return None
-    steps = first_steps(study, summary.goal)
+    steps, each = first_steps(study, summary.goal), None
+    if sweep.throughput is not None:
+        each = sweep.throughput.step_seconds(study.batch_size).value
     others = [trial for trial in study.first_complete() if trial != best][:most_others]
     return BatchSizeCurves(
-        best=_curve(study, best, metric, steps[best.trial_id]),
-        others=tuple(_curve(study, trial, metric, steps[trial.trial_id]) for trial in others),
+        best=_curve(study, best, metric, steps[best.trial_id], each),
+        others=tuple(_curve(study, trial, metric, steps[trial.trial_id], each) for trial in others),
     )
 
 
@@ -212,7 +224,9 @@ def _closest(study: StudyResult, goal: Goal) -> Trial | None:
     return best.trial if best else None
 
 
-def _curve(study: StudyResult, trial: Trial, metric: str, goal_step: int | None) -> TrialCurve:
+def _curve(
+    study: StudyResult, trial: Trial, metric: str, goal_step: int | None, step_seconds: float | None
+) -> TrialCurve:
     curve = study.measurements.curve(trial.trial_id)
     values = curve.metrics.get(metric, np.full(len(curve.steps), np.nan))
     keep = np.isfinite(values)
@@ -224,6 +238,7 @@ def _curve(study: StudyResult, trial: Trial, metric: str, goal_step: int | None)
         examples=tuple(curve.examples[keep].tolist()),
         values=tuple(values[keep].tolist()),
         goal_step=goal_step,
+        step_seconds=step_seconds,
     )
 
 
@@ -248,9 +263,9 @@ def _with_times(one: BatchSizeCurves) -> BatchSizeCurves:
     return BatchSizeCurves(best=one.best, others=timed)
 
 
-def _x_axis(against: Against, values: Sequence[float]) -> Axis:
+def _x_axis(against: Against, label: str, values: Sequence[float]) -> Axis:
     # Powers of two of a second are no numbers that one reads.
-    return log_axis(_LABELS[against], "log10" if against == "seconds" else "log2", values, ticks="numbers")
+    return log_axis(label, "log10" if against == "seconds" else "log2", values, ticks="numbers")
 
 
 def _caption(sweep: TrainedSweep, curves: Sequence[BatchSizeCurves], against: Against) -> str:
@@ -265,6 +280,8 @@ def _caption(sweep: TrainedSweep, curves: Sequence[BatchSizeCurves], against: Ag
         found.append(f"Pale: {span(num_others)} of its other trials.")
     if sweep.is_cut_short:
         found.append("Lines end where the race did.")
-    if sweep.is_cut_short and against == "seconds":
+    if against == "seconds" and sweep.throughput is not None:
+        found.append(f"Step times: {sweep.throughput.machine}; updates alone.")
+    elif sweep.is_cut_short and against == "seconds":
         found.append("Of a trial that trained past that end, the seconds are an upper bound.")
     return " ".join([*found, *([sweep.share] if sweep.share else [])])

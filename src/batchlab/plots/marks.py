@@ -103,6 +103,24 @@ LOOKS: dict[Kind, dict[str, Any]] = {
         "markerfacecolor": style.PAPER,
         "zorder": 5,
     },
+    "extrapolated": {
+        "color": style.VERMILION,
+        "linestyle": "none",
+        "marker": "o",
+        "markersize": 8,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.9,
+        "zorder": 5,
+    },
+    "pick": {
+        "color": "#F0E442",
+        "linestyle": "none",
+        "marker": "*",
+        "markersize": 12,
+        "markeredgecolor": style.INK,
+        "markeredgewidth": 0.8,
+        "zorder": 6,
+    },
 }
 """How every kind of series but the measured curves is drawn."""
 

@@ -21,6 +21,8 @@ Kind = Literal[
     "at the edge",
     "goal",
     "goal first met",
+    "extrapolated",
+    "pick",
 ]
 """What a series is, which also decides how it is drawn."""
 

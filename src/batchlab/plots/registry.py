@@ -21,12 +21,15 @@ from batchlab.plots.draw import draw_sheet
 from batchlab.plots.export import FigureData, save
 from batchlab.plots.metaparameters import metaparameters_data, metaparameters_figure
 from batchlab.plots.paper.figures import PAPER_FIGURES, paper_data
+from batchlab.plots.plan import plan_data, plan_figure
 from batchlab.plots.points import MOST_PANELS, points_data, points_figure
 from batchlab.plots.steps_curve import steps_curve_data, steps_curve_figure
+from batchlab.plots.throughput import throughput_data, throughput_figure
 
-Needs = Literal["sweep", "trials", "sweeps", "lab"]
+Needs = Literal["sweep", "trials", "sweeps", "lab", "plan", "throughput"]
 """`sweep`: the summary of one; `trials`: one as a `TrainedSweep`, with its curves; `sweeps`: summaries by name;
-`lab`: a function from a workload's name to its studies."""
+`lab`: a function from a workload's name to its studies; `plan`: the training plan of one; `throughput`: its step
+times."""
 
 Option = Literal["published", "metric", "against"]
 """What the numbers of some figures can be asked for: keyword arguments of their `data`."""
@@ -115,6 +118,20 @@ _OURS = (
         data=compare_data,
         draw=compare_figure,
         takes=frozenset({"published"}),
+    ),
+    Figure(
+        name="plan",
+        about="Time to the goal against batch size, and against cost, from steps and measured step times.",
+        needs="plan",
+        data=plan_data,
+        draw=plan_figure,
+    ),
+    Figure(
+        name="throughput",
+        about="Examples per second against batch size, as measured, with the fitted line.",
+        needs="throughput",
+        data=throughput_data,
+        draw=throughput_figure,
     ),
     *(_paper_figure(number) for number in PAPER_FIGURES),
 )

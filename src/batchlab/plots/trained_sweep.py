@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from batchlab.analysis import StepsToResult, WorkloadSummary, is_cut_short
+from batchlab.analysis import StepsToResult, Throughput, WorkloadSummary, is_cut_short
 from batchlab.analysis.text import count, listed
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
@@ -21,6 +21,9 @@ class TrainedSweep:
 
     num_train_examples: int | None = None
     """What an epoch is; None where that is not known."""
+
+    throughput: Throughput | None = None
+    """Step times of one worker, where they were measured."""
 
     @property
     def rows(self) -> tuple[StepsToResult, ...]:

@@ -15,6 +15,7 @@ from batchlab.core.result import StudyResult
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, LabError
 from batchlab.report.findings import Findings
+from batchlab.report.planned import plan_of
 from batchlab.report.shown import ShownSummary
 from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
@@ -50,7 +51,17 @@ def summarise_sweep(
     results = lab.results(lab.find(name, sweep_name))
     if not results.results and results.problems:
         raise results.problems[0]
-    return results, summarise_results(results, goal, trials)
+    return results, with_plan(lab, results, summarise_results(results, goal, trials))
+
+
+def with_plan(lab: Lab, results: SweepResults, summary: ShownSummary) -> ShownSummary:
+    """Return a summary with the time that the goal takes, where step times of the workload are stored.
+
+    Step times that cannot be read join the problems of the results.
+    """
+    plan, problems = plan_of(lab, results.sweep, summary)
+    results.problems.extend(problems)
+    return replace(summary, plan=plan)
 
 
 def read_results(lab: Lab, sweep: StoredSweep, goal: Goal | None = None, metric: str | None = None) -> SweepResults:
@@ -121,7 +132,9 @@ def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goa
             unmeasured = unmeasured or results.results[:1]
             continue
         found = replace(findings(lab, results, goal), rejected=rejected[sweep.name])
-        gathered.findings.append(found)
+        plan, unreadable = plan_of(lab, sweep, found.summary)
+        gathered.problems.extend(unreadable)
+        gathered.findings.append(replace(found, plan=plan))
         gathered.notes.extend(shortfalls(results, found.summary))
     if goal is not None and unmeasured and not gathered.findings:  # by no sweep at all: then it is misspelt
         check_measured(unmeasured[0].measurements, goal.metric)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from batchlab.analysis import WorkloadSummary
+from batchlab.analysis import TrainingPlan, WorkloadSummary
 from batchlab.published.comparison import PublishedComparison
 
 
@@ -26,6 +26,9 @@ class Findings:
 
     published: PublishedComparison | None = None
     """The paper's steps to this very goal, to stand beside the measured ones."""
+
+    plan: TrainingPlan | None = None
+    """Time and cost, where step times of the workload are stored."""
 
     rejected: int = 0
     """Broken studies and trials of its archive that were left out of the lab."""

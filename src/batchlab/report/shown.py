@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from batchlab.analysis import StepsToResult, WorkloadSummary
+from batchlab.analysis import StepsToResult, TrainingPlan, WorkloadSummary
 from batchlab.errors import InputError
 from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Warnings
+from batchlab.report.plan_words import plan_line
 from batchlab.report.tables import steps_table, text_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 class ShownSummary(WorkloadSummary):
     """Steps to result of one workload at every batch size; printed, it is its table and its answer in words."""
 
+    plan: TrainingPlan | None = None
+    """Time and cost to the goal, where step times of the workload are stored in its lab."""
+
     @classmethod
     def of(cls, summary: WorkloadSummary) -> Self:
         """Return the same summary with looks."""
@@ -34,13 +38,15 @@ class ShownSummary(WorkloadSummary):
 
     def text(self, width: int | None = None) -> str:
         """Return the table in lines of at most `width` characters, and the answer in words."""
-        return f"{self._title}\n{text_of(steps_table(self), width)}\n{words.answer(self)}"
+        lines = [self._title, text_of(steps_table(self), width), words.answer(self)]
+        return "\n".join([*lines, *([plan_line(self.plan)] if self.plan else [])])
 
     def _repr_html_(self) -> str:
         from batchlab.report.render import render_blocks
 
         warnings = [Warnings(self.warnings)] if self.warnings else []
-        return render_blocks([Paragraph(self._title), steps_table(self), Paragraph(words.answer(self)), *warnings])
+        answer = [Paragraph(words.answer(self)), *([Paragraph(plan_line(self.plan))] if self.plan else [])]
+        return render_blocks([Paragraph(self._title), steps_table(self), *answer, *warnings])
 
     def plot(self) -> ShownFigure:
         """Return the curve as a matplotlib figure, the one that `batchlab figure steps-to-result` saves.

@@ -26,6 +26,7 @@ from batchlab.run.part import farthest, read_parts
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
+from batchlab.store.throughput import ThroughputRecord, read_throughputs, save_throughput
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,26 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
         for plan in plans:
             plan.check()
         _check_each_other(plans)
-        return _joined([plan.carry_out() for plan in plans])
+        timed = _newer_throughputs(labs, target)
+        merged = _joined([plan.carry_out() for plan in plans])
+        for record in timed:
+            save_throughput(target.folder, record)
+        return merged
+
+
+def _newer_throughputs(labs: Sequence[Lab], target: Lab) -> list[ThroughputRecord]:
+    """Return the step times that the target does not have, or has older ones of, the newest last."""
+    known = {record.file_name: record.measured_at for record in _throughputs(target)}
+    found = [record for lab in labs for record in _throughputs(lab)]
+    newer = [record for record in found if record.measured_at > known.get(record.file_name, "")]
+    return sorted(newer, key=lambda record: record.measured_at)
+
+
+def _throughputs(lab: Lab) -> list[ThroughputRecord]:
+    records, problems = read_throughputs(lab.folder)
+    if problems:
+        raise problems[0]
+    return records
 
 
 class _Plan:

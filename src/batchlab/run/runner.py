@@ -18,7 +18,7 @@ from batchlab.errors import BatchlabError, InputError, Interrupted
 from batchlab.held import check_held
 from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
-from batchlab.report.answers import summarise
+from batchlab.report.answers import summarise, with_plan
 from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
@@ -102,8 +102,10 @@ def run_sweep(
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer, changed_code)
             _Runner(runs, trainer, start, display or default_display(), SetAside(lab)).run()
-    results = store.results(sweep).results
-    return summarise(results, sweep.search.hardest_goal) if results else None
+    results = store.results(sweep)
+    if not results.results:
+        return None
+    return with_plan(store, results, summarise(results.results, sweep.search.hardest_goal))
 
 
 def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, trainer: Trainer | None) -> None:

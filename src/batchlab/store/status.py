@@ -14,6 +14,7 @@ from batchlab.store.rejected import FILE, count_rejected
 from batchlab.store.seal import FileSeal, damaged, read_sealed
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
+from batchlab.store.throughput import FOLDER, read_throughputs
 
 _STATUSES = {status.value for status in Status}
 
@@ -33,6 +34,9 @@ class SweepStatus:
     rejected: int = 0
     """Broken studies and trials that imports have left out of it."""
 
+    throughputs: int = 0
+    """Machines on which its step times were measured."""
+
     problems: tuple[str, ...] = ()
     """What cannot be read of it, a sentence each."""
 
@@ -46,7 +50,17 @@ def sweep_statuses(lab: Lab) -> list[SweepStatus]:
         return [*statuses, SweepStatus(FILE, "cannot be read", 0, 0, 0, 0, 0, 0, problems=(str(error),))]
     known = [replace(status, rejected=rejected.pop(status.sweep, 0)) for status in statuses]
     others = (SweepStatus(name, "nothing came", 0, 0, 0, 0, 0, 0, number) for name, number in sorted(rejected.items()))
-    return [*known, *others]
+    return [*known, *others, *_unreadable_throughputs(lab)]
+
+
+def _unreadable_throughputs(lab: Lab) -> list[SweepStatus]:
+    """Return a line for step times that cannot be read."""
+    problems = tuple(map(str, read_throughputs(lab.folder)[1]))
+    return [SweepStatus(FOLDER, "cannot be read", 0, 0, 0, 0, 0, 0, problems=problems)] if problems else []
+
+
+def _count_throughputs(lab: Lab, sweep: StoredSweep) -> int:
+    return sum(record.is_of(sweep) for record in read_throughputs(lab.folder)[0])
 
 
 def _status(lab: Lab, name: str) -> SweepStatus:
@@ -73,6 +87,7 @@ def _status(lab: Lab, name: str) -> SweepStatus:
         infeasible=sum(count["INFEASIBLE"] for count in counts),
         incomplete=sum(count["INCOMPLETE"] for count in counts),
         measurements=sum(record["num_measurements"] for record in finished),
+        throughputs=_count_throughputs(lab, sweep),
         problems=tuple(problems),
     )
 

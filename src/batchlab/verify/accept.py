@@ -22,6 +22,8 @@ from batchlab.store.study_folder import (
     study_places,
 )
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.throughput import FOLDER as THROUGHPUTS
+from batchlab.store.throughput import ThroughputRecord, save_throughput
 
 
 def accept_edit(lab: Lab, path: Path) -> None:
@@ -34,6 +36,9 @@ def accept_edit(lab: Lab, path: Path) -> None:
         raise InputError(f"Lab {lab.folder} has no seals yet: `batchlab verify --repair` brings it up to date.")
     try:
         with lab.locked():
+            if len(parts) == 2 and parts[0] == THROUGHPUTS and path.suffix == ".json":
+                _accept_throughput(lab, lab.folder.joinpath(*parts))
+                return
             if parts[:1] != ("sweeps",):
                 raise InputError(f"{path} is no file of a sweep: there is nothing to accept.")
             if len(parts) == 3 and parts[2] in ("sweep.json", "import.json"):
@@ -44,6 +49,13 @@ def accept_edit(lab: Lab, path: Path) -> None:
                 raise InputError(f"{path} is no file of a sweep or a finished study: there is nothing to accept.")
     except SpecError as error:
         raise InputError(f"{path} cannot be accepted: {error}") from None
+
+
+def _accept_throughput(lab: Lab, path: Path) -> None:
+    record = ThroughputRecord.parse(_unsealed(path), str(path))
+    if record.file_name != path.name:
+        raise InputError(f"{path} is of another workload or machine now: its name should be {record.file_name}.")
+    save_throughput(lab.folder, record)
 
 
 def _accept_spec(lab: Lab, name: str, path: Path) -> None:

@@ -23,6 +23,8 @@ from batchlab.store.set_aside import SET_ASIDE
 from batchlab.store.stored_sweep import FORMER_FILES, StoredSweep
 from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.throughput import FOLDER as THROUGHPUTS
+from batchlab.store.throughput import read_throughput
 from batchlab.verify.findings import Finding, Verification
 
 Report = Callable[[float], None]
@@ -36,6 +38,7 @@ SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered to
 RENAMED = "`batchlab verify --repair` gives it its name again where that is free, else sets it aside"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
 IMPORTED = "`batchlab verify --repair` writes it again from its studies"
+TIMED = "`batchlab verify --repair` sets it aside, and `batchlab scaling` measures again"
 LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
 LOCK = "`batchlab verify --repair` sets it aside; until then nothing can be run in the lab"
 UNREADABLE = "it is left as it is until the system lets it be read"
@@ -80,9 +83,28 @@ class _Look:
             read_rejected(self._lab.folder)
         except LabError as error:
             self._found(self._lab.folder / REJECTED, error, SMALLER)
+        self._throughputs()
         for name in _all_names(self._lab.folder):
-            if name not in (*LAB_FILES, "sweeps", SET_ASIDE, "importing") and not name.endswith(TEMPORARY):
+            if name not in (*LAB_FILES, "sweeps", THROUGHPUTS, SET_ASIDE, "importing") and not name.endswith(TEMPORARY):
                 self.verification.foreign.append(self._lab.folder / name)
+
+    def _throughputs(self) -> None:
+        """Look at the step times that were measured; whatever else lies there is foreign."""
+        folder = self._lab.folder / THROUGHPUTS
+        if is_there(folder) and not is_folder(folder):
+            self._found(folder, LabError(f"{folder} is a link or a file, where a folder should be."), LINK)
+            return
+        for path in (folder / name for name in names_in(folder) if not name.endswith(TEMPORARY)):
+            if path.suffix != ".json":
+                self.verification.foreign.append(path)
+                continue
+            try:
+                check_regular(path)
+                read_throughput(path)
+            except LabError as error:
+                self._found(path, error, TIMED)
+            self.verification.num_files += 1
+            self.verification.num_bytes += self._sizes.get(path, 0)
 
     def _sweep(self, name: str) -> None:
         folder, sweep = self._lab.folder / "sweeps" / name, None

@@ -11,6 +11,7 @@ from batchlab.report.findings import Findings
 from batchlab.report.sections.answer import answer_section
 from batchlab.report.sections.environment import environment_section
 from batchlab.report.sections.fit import fit_section
+from batchlab.report.sections.plan import plan_section
 from batchlab.report.sections.regimes import regimes_section
 from batchlab.report.sections.spec import spec_section
 from batchlab.report.sections.steps import steps_section
@@ -30,6 +31,7 @@ SECTIONS = [
     SectionEntry("steps", steps_section),
     SectionEntry("regimes", regimes_section),
     SectionEntry("fit", fit_section),
+    SectionEntry("plan", plan_section),
     SectionEntry("training", training_section),
     SectionEntry("spec", spec_section),
     SectionEntry("environment", environment_section),

@@ -1,0 +1,178 @@
+"""Steps to a goal at any batch size: confirmed medians where there are some, the hyperbola between and beyond them.
+
+What the hyperbola says of a batch size that was not tuned has the interval of what tuning it would find: the error of
+the curve, and the scatter of the tuned batch sizes about it. Simulated coverage: docs/results/plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from batchlab.analysis.critical_batch import CriticalBatchFit
+from batchlab.analysis.expected import Expected
+from batchlab.analysis.hyperbola import SPAN
+from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.steps_to_result import StepsToResult
+from batchlab.analysis.summary import WorkloadSummary
+from batchlab.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """How far steps may lie from a fitted hyperbola, in logarithms."""
+
+    scatter: float
+    """Standard deviation of log steps about the curve."""
+
+    num_sizes: int
+    log_b_crit_se: float
+    b_crit: float
+    mean_slope: float
+    """Of log S against log B_crit, over the fitted batch sizes."""
+
+    @classmethod
+    def of(cls, fit: CriticalBatchFit) -> Spread:
+        """Return that of a fit through three batch sizes or more."""
+        residuals, sizes = np.array(fit.residuals), np.array(fit.batch_sizes, dtype=float)
+        b_crit = fit.e_min / fit.s_min
+        return cls(
+            scatter=math.sqrt(float(residuals @ residuals) / (len(sizes) - 2)),
+            num_sizes=len(sizes),
+            log_b_crit_se=fit.log_se,
+            b_crit=b_crit,
+            mean_slope=float(np.mean(_slope(b_crit, sizes))),
+        )
+
+    def half_width(self, batch_size: float) -> float:
+        """Return half the width of the 95 % interval of log steps that tuning this batch size would find.
+
+        The fit is one of a level and of log B_crit, which are independent: the level has the error of a mean, and
+        log B_crit moves the curve by its slope less the mean slope (the delta method).
+        """
+        from scipy.special import stdtrit
+
+        curve = (float(_slope(self.b_crit, np.array(batch_size))) - self.mean_slope) * self.log_b_crit_se
+        variance = self.scatter**2 * (1 + 1 / self.num_sizes) + curve**2
+        return float(stdtrit(self.num_sizes - 2, 0.975)) * math.sqrt(variance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsCurve:
+    """Steps to a goal as a function of the batch size."""
+
+    s_min: float | None
+    e_min: float | None
+    """None without a fit: then only what was measured is known."""
+
+    spread: Spread | None = None
+    """None where the curve was given, or is exact."""
+
+    tuned: Mapping[int, Expected] = field(default_factory=dict)
+    """The batch sizes whose answer stands by itself: confirmed medians, and minima where there is no fit."""
+
+    reached: tuple[int, ...] = ()
+    """The batch sizes that met the goal, ascending; empty for a curve that was given."""
+
+    missed: tuple[int, ...] = ()
+    """Those that were trained and did not."""
+
+    smallest: int = 1
+    largest: float = math.inf
+    """Beyond these nothing is said."""
+
+    @property
+    def b_crit(self) -> float | None:
+        """The critical batch size; None without a fit."""
+        return self.e_min / self.s_min if self.s_min and self.e_min else None
+
+    def fitted(self, batch_size: float) -> float | None:
+        """Return the steps by the hyperbola; None without a fit."""
+        return None if self.s_min is None or self.e_min is None else self.s_min + self.e_min / batch_size
+
+    def at(self, batch_size: int) -> Expected | None:
+        """Return the steps at a batch size; None where nothing can be said of it.
+
+        >>> StepsCurve(s_min=100, e_min=51_200).at(512)
+        Expected(value=200.0, interval=None, is_extrapolated=False)
+        """
+        if batch_size in self.tuned:
+            return self.tuned[batch_size]
+        steps = self.fitted(batch_size)
+        if steps is None or batch_size in self.missed or not self.smallest <= batch_size <= self.largest:
+            return None
+        is_beyond = bool(self.reached) and not self.reached[0] <= batch_size <= self.reached[-1]
+        return Expected(steps, self._interval(steps, batch_size), is_beyond)
+
+    def _interval(self, steps: float, batch_size: int) -> Interval | None:
+        if self.spread is None:
+            return None
+        width = self.spread.half_width(batch_size)
+        if width > math.log(SPAN):
+            return NO_INTERVAL
+        return Interval(steps * math.exp(-width), steps * math.exp(width))
+
+
+def expected_steps(summary: WorkloadSummary) -> StepsCurve:
+    """Return the curve of a workload for its goal; InputError where no batch size met it by training.
+
+    Beyond the batch sizes that met the goal it goes on only where both ends of the curve were seen, and never past a
+    batch size that was trained for as long as the curve asks for, or for longer, and did not meet it.
+
+    >>> from batchlab.analysis import example_workload, summarise
+    >>> from batchlab.core.goal import Goal
+    >>> curve = expected_steps(summarise(example_workload(), Goal.read("val/classification_error < 0.1")))
+    >>> round(curve.at(64).value), curve.at(64).interval.low < 200 < curve.at(64).interval.high
+    (225, True)
+    """
+    rows, fit = [row for row in summary.rows if row.steps], summary.fit
+    if not rows:
+        raise InputError(
+            f"No batch size of {summary.workload} met {summary.goal} by training: there is no time to it. "
+            "Give an easier goal with --goal, or train for longer."
+        )
+    reached = tuple(row.batch_size for row in rows)
+    missed = tuple(row.batch_size for row in summary.rows if not row.is_reached)
+    smallest, largest = _limits(summary, reached, missed)
+    return StepsCurve(
+        s_min=fit.s_min if fit else None,
+        e_min=fit.e_min if fit else None,
+        spread=Spread.of(fit) if fit and not fit.is_closed_form else None,
+        tuned=_tuned(rows, fit),
+        reached=reached,
+        missed=missed,
+        smallest=smallest,
+        largest=largest,
+    )
+
+
+def _tuned(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[int, Expected]:
+    found = {}
+    for row in rows:
+        confirmed = row.estimate("confirmed")
+        # Fewer than six seeds have no interval: then the curve says more.
+        if confirmed.value is not None and (fit is None or confirmed.interval != NO_INTERVAL):
+            found[row.batch_size] = Expected(confirmed.value, confirmed.interval)
+        elif fit is None:
+            assert row.steps is not None
+            interval = None if row.protocol.is_closed_form else NO_INTERVAL
+            found[row.batch_size] = Expected(row.steps, interval)
+    return found
+
+
+def _limits(summary: WorkloadSummary, reached: tuple[int, ...], missed: tuple[int, ...]) -> tuple[int, float]:
+    """Return the smallest and the largest batch size of which the curve may speak."""
+    fit = summary.fit
+    if fit is None or fit.b_crit is None:
+        return reached[0], reached[-1]
+    against = [size for size in fit.contradicted_by if size < reached[0]]
+    above = [size for size in missed if size > reached[-1]]
+    return max(against, default=0) + 1, min(above) - 1 if above else math.inf
+
+
+def _slope(b_crit: float, batch_sizes: np.ndarray) -> np.ndarray:
+    """Return the derivative of log(1 + B_crit / B) in log B_crit."""
+    return np.asarray(b_crit / (b_crit + batch_sizes))

@@ -1,0 +1,170 @@
+"""batchlab plan: time and cost to a goal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from batchlab.cli.options import (
+    DEFAULT_LAB,
+    GoalOption,
+    JsonOption,
+    LabOption,
+    SweepOption,
+    TrialsOption,
+    WorkloadArgument,
+    fail_on_problems,
+    print_json,
+    print_text,
+    summarise_sweep,
+    terminal_width,
+)
+from batchlab.errors import InputError
+
+if TYPE_CHECKING:
+    from batchlab.analysis import TrainingPlan
+    from batchlab.errors import LabError
+
+MOST_WORKERS = 1_000_000
+MOST_PRICE = 1e9
+
+
+def plan(
+    workload: WorkloadArgument = None,
+    lab: LabOption = DEFAULT_LAB,
+    goal: GoalOption = None,
+    trials: TrialsOption = None,
+    sweep: SweepOption = None,
+    steps: Annotated[
+        str | None, typer.Option("--steps", help="Steps in place of the lab's: s_min=100,e_min=51200.")
+    ] = None,
+    throughput: Annotated[
+        str | None,
+        typer.Option(
+            "--throughput",
+            help="Step times in place of the lab's: t0=18.6ms,tau=1381; latency=, bandwidth=, gradient= for a link.",
+        ),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else worker-hours are told.")
+    ] = None,
+    max_workers: Annotated[
+        int | None, typer.Option("--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured, else 1.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option("--deadline", help="Also the best value in this time, from the stored curves: 5m.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for the figure; else none is drawn.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which batch size, learning rate and workers to take. With time and cost to the goal, and their intervals.
+
+    From the steps of a sweep and from step times that `batchlab scaling` has measured, or from numbers that are given.
+    """
+    _check_price(price)
+    if steps is not None:
+        _check_unused({"--deadline": deadline, "--goal": goal, "--trials": trials}, "--steps")
+    if steps is not None and throughput is not None:
+        _check_unused({"a workload": workload, "--sweep": sweep}, "both --steps and --throughput")
+    problems: list[LabError] = []
+    if steps is not None:
+        made = _given(lab, workload, sweep, steps, throughput, max_workers, price)
+    else:
+        made, problems = _of_lab(lab, workload, sweep, goal, trials, throughput, max_workers, price, deadline)
+    _print(made, as_json)
+    if out is not None:
+        _draw(made, out, as_json)
+    fail_on_problems(problems)
+
+
+def _given(
+    lab: Path,
+    workload: str | None,
+    sweep: str | None,
+    steps: str,
+    throughput: str | None,
+    max_workers: int | None,
+    price: float | None,
+) -> TrainingPlan:
+    """Return the plan of given steps; a lab is asked only where step times are not given as well."""
+    from batchlab.plan.given import given_steps, given_throughput
+    from batchlab.plan.lab_plan import given_plan, needed_throughput
+    from batchlab.store.lab import Lab
+
+    curve = given_steps(steps)
+    if throughput is not None:
+        times = given_throughput(throughput)
+    else:
+        store = Lab.open(lab)
+        times = needed_throughput(store, store.find(workload, sweep))
+    return given_plan(curve, times, max_workers or times.workers[-1], price)
+
+
+def _of_lab(
+    lab: Path,
+    workload: str | None,
+    sweep: str | None,
+    goal: str | None,
+    trials: int | None,
+    throughput: str | None,
+    max_workers: int | None,
+    price: float | None,
+    deadline: str | None,
+) -> tuple[TrainingPlan, list[LabError]]:
+    from batchlab.plan.given import given_deadline, given_throughput
+    from batchlab.plan.lab_plan import needed_throughput
+    from batchlab.plan.train_examples import num_train_examples
+    from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+    from batchlab.store.lab import Lab
+
+    seconds = None if deadline is None else given_deadline(deadline)
+    given = None if throughput is None else given_throughput(throughput)
+    store = Lab.open(lab)
+    results, summary = summarise_sweep(store, workload, sweep, goal, trials)
+    check_one_batch_size(results.sweep)
+    times = given or needed_throughput(store, results.sweep)
+    times = replace(times, train_examples=num_train_examples(results.sweep))
+    workers = max_workers or times.workers[-1]
+    made = plan_summary(summary, times, workers, price)
+    return made if seconds is None else with_deadline(made, results.results, seconds, workers), results.problems
+
+
+def _print(made: TrainingPlan, as_json: bool) -> None:
+    from batchlab.analysis import plan_json
+    from batchlab.report.plan_words import plan_answer, plan_table
+    from batchlab.report.tables import text_of
+
+    if as_json:
+        print_json(plan_json(made))
+        return
+    for sentence in plan_answer(made):
+        print_text(sentence)
+    table = plan_table(made)
+    print(text_of(table, terminal_width()))
+    if table.caption:
+        print_text(f"{table.caption}: the front and the fastest of each number of workers; --json has all.")
+    for note in made.notes:
+        print_text(f"Note: {note}")
+
+
+def _draw(made: TrainingPlan, out: Path, as_json: bool) -> None:
+    from batchlab.plots import save_figure
+
+    for path in save_figure("plan", made, out / "plan"):
+        print(path, file=sys.stderr if as_json else sys.stdout)
+
+
+def _check_unused(options: Mapping[str, object], given: str) -> None:
+    """Raise BadParameter for what asks a lab that is not asked where numbers are given in its place."""
+    for name in [name for name, value in options.items() if value is not None]:
+        raise typer.BadParameter(f"{name} is about what a lab holds, which is not asked with {given}; leave one out")
+
+
+def _check_price(price: float | None) -> None:
+    if price is not None and not 0 < price <= MOST_PRICE:
+        raise InputError(f"--price-per-worker-hour {price:g}: give a price above 0, or leave it out for worker-hours.")

@@ -1,0 +1,31 @@
+"""A plan from what a lab holds and what a user gives in its place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchlab.analysis import StepsCurve, Throughput, TrainingPlan, make_plan
+from batchlab.errors import InputError
+from batchlab.report.plan_words import plan_notes
+from batchlab.report.planned import find_throughput
+from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import StoredSweep
+
+
+def needed_throughput(lab: Lab, sweep: StoredSweep) -> Throughput:
+    """Return the stored step times of what a sweep trained; an error that says how to get them where there are none."""
+    throughput, problems = find_throughput(lab, sweep)
+    if throughput is not None:
+        return throughput
+    if problems:
+        raise problems[0]
+    way_out = "Give them: --throughput t0=SECONDS,tau=EXAMPLES_PER_SECOND."
+    if sweep.spec is not None:
+        way_out = f"Measure them with `batchlab scaling {sweep.name} --lab {lab.folder}`, or g{way_out[1:]}"
+    raise InputError(f"Lab {lab.folder} holds no step times of {sweep.workload}. {way_out}")
+
+
+def given_plan(curve: StepsCurve, throughput: Throughput, max_workers: int, price: float | None) -> TrainingPlan:
+    """Return the plan of steps that were given, without a workload to speak of."""
+    plan = make_plan(curve, throughput, max_workers, price)
+    return replace(plan, workload=throughput.workload or None, notes=plan_notes(plan, None))

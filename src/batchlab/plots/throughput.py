@@ -1,0 +1,81 @@
+"""The figure of measured throughput: examples per second against batch size, with the fitted line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from batchlab.analysis import StepTimes, Throughput
+from batchlab.analysis.text import count, significant
+from batchlab.plots.answers import INTERVAL, span
+from batchlab.plots.draw import draw_sheet
+from batchlab.plots.panel import Panel, Point, Series
+from batchlab.plots.scales import log_axis
+from batchlab.plots.sheet import Sheet
+from batchlab.plots.steps import BATCH_SIZE
+from batchlab.plots.style import ShownFigure
+
+_NUM_FITTED = 100
+
+
+def throughput_data(throughput: Throughput) -> Sheet:
+    """Return examples per second of all workers together, by batch size; a curve for each number of workers."""
+    series = tuple(_series(throughput, throughput.workload))
+    points = [point for one in series for point in one.points]
+    repeats = span(len(each.seconds) for each in throughput.times)
+    where = f" on {throughput.machine}" if throughput.machine else ""
+    panel = Panel(
+        title=throughput.workload,
+        x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points], ticks="numbers"),
+        y_axis=log_axis("Examples per second", "log10", [point.y for point in points], ticks="numbers"),
+        series=series,
+        legend=None,
+    )
+    caption = f"Each point: the median of n = {repeats} repeats{where}. The line: batch size / (t0 + batch size / tau)."
+    return Sheet(caption=caption, columns=1, panels=(panel,), panel_aspect=1.6, width=6.4)
+
+
+def throughput_figure(sheet: Sheet) -> ShownFigure:
+    """Return the figure, ready to be saved."""
+    return draw_sheet(sheet)
+
+
+def _series(throughput: Throughput, workload: str) -> Iterator[Series]:
+    for workers in throughput.workers:
+        own = [each for each in throughput.times if each.workers == workers]
+        name = "1 worker" if workers == 1 else f"{count(workers)} workers"
+        yield Series(
+            label=f"measured, {name}",
+            kind="measured",
+            workload=workload,
+            quantity=f"examples per second on {name}",
+            points=tuple(map(_point, own)),
+            bars=INTERVAL,
+        )
+    yield _fitted(throughput, workload)
+
+
+def _point(times: StepTimes) -> Point:
+    interval = times.step_seconds.interval
+    low, high = (interval.low, interval.high) if interval else (None, None)
+    # The longest time is the least throughput.
+    return Point(
+        times.batch_size,
+        times.examples_per_second,
+        None if high is None else times.batch_size / high,
+        None if low is None else times.batch_size / low,
+    )
+
+
+def _fitted(throughput: Throughput, workload: str) -> Series:
+    fit, sizes = throughput.fit, throughput.batch_sizes
+    grid = np.geomspace(sizes[0], sizes[-1], _NUM_FITTED).tolist()
+    tau = significant(fit.tau) if fit.seconds_per_example else "none seen"
+    return Series(
+        label=f"fit: t0 {significant(1e3 * fit.t0)} ms, tau {tau} examples per second",
+        kind="fit",
+        workload=workload,
+        quantity="examples per second on one worker, fitted",
+        points=tuple(Point(size, size / fit.seconds_at(size)) for size in grid),
+    )

@@ -1,0 +1,294 @@
+"""A training plan in sentences and as a table, on the command line and in the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from batchlab.analysis import (
+    Expected,
+    Interval,
+    PlanRow,
+    Throughput,
+    ThroughputFit,
+    TrainingPlan,
+    TunedPoint,
+    WorkloadSummary,
+)
+from batchlab.analysis.text import count, listed, significant
+from batchlab.analysis.throughput import scaling_json
+from batchlab.report.blocks import Table
+
+MOST_ROWS = 40
+"""Of more, a table shows the front and the fastest of each number of workers."""
+
+COUNTED = "Time counts updates alone: no evaluation, no start, no reading of data."
+_UNITS = ((86_400.0, "days", 2.0), (3600.0, "h", 2.0), (60.0, "min", 2.0), (1.0, "s", 1.0), (1e-3, "ms", 1.0))
+"""Seconds of a unit, its name, and from how many of it on it is used."""
+
+
+def spell_time(number: Expected) -> str:
+    """Return a duration with its interval, both in one unit.
+
+    >>> spell_time(Expected(55.54)), spell_time(Expected(600, Interval(540, None)))
+    ('55.5 s', '10 min (95 % interval > 9)')
+    """
+    size, unit = _unit(number.value)
+    interval = interval_text(number.interval, size)
+    return f"{significant(number.value / size)} {unit}{f' (95 % interval {interval})' if interval else ''}"
+
+
+def interval_text(interval: Interval | None, unit: float = 1.0) -> str:
+    """Return an interval in some unit; nothing where there is none, or where it has no bound.
+
+    >>> interval_text(Interval(48.2, 63.0)), interval_text(Interval(48.2, None)), interval_text(None)
+    ('48.2 to 63', '> 48.2', '')
+    """
+    if interval is None or (interval.low is None and interval.high is None):
+        return ""
+    if interval.low is None or interval.high is None:
+        bound, sign = (interval.low, ">") if interval.low is not None else (interval.high, "<")
+        return f"{sign} {significant((bound or 0.0) / unit)}"
+    return f"{significant(interval.low / unit)} to {significant(interval.high / unit)}"
+
+
+def plan_answer(plan: TrainingPlan) -> list[str]:
+    """Return what to do, one sentence first, and what it takes; each sentence stands alone."""
+    return [f"{_advice(plan)}.", *_others(plan), *_formula(plan), *_by_deadline(plan)]
+
+
+def plan_line(plan: TrainingPlan) -> str:
+    """Return the plan in one line, for a summary of something else."""
+    row, measured = plan.fastest, f" on {plan.machine}" if plan.machine else ""
+    how = f"batch size {count(row.batch_size)}{_on_workers(row, plan)}"
+    return f"Fastest{measured}: {how}, {spell_time(row.seconds)}{_extrapolated(row)}; `batchlab plan` has the rest."
+
+
+def plan_table(plan: TrainingPlan) -> Table:
+    """Return a row for each batch size and number of workers; of very many, those that matter."""
+    rows = shown_rows(plan)
+    cost = "Cost" if plan.price is not None else "Worker-hours"
+    header = ["Batch size", "Workers", "Steps", "ms per step", "Time", "95 % interval", cost, "Front", "Note"]
+    return Table(
+        name="plan",
+        header=header,
+        rows=[_cells(plan, row) for row in rows],
+        numbers=range(7),
+        muted=[place for place, row in enumerate(rows) if row.is_extrapolated],
+        caption=None if len(rows) == len(plan.rows) else f"{len(rows)} of {count(len(plan.rows))} rows",
+    )
+
+
+def shown_rows(plan: TrainingPlan) -> list[PlanRow]:
+    """Return the rows of a table that can be read: all, or the front and the fastest of each number of workers."""
+    if len(plan.rows) <= MOST_ROWS:
+        return list(plan.rows)
+    fastest: dict[int, PlanRow] = {}
+    for row in plan.rows:
+        best = fastest.get(row.workers)
+        if best is None or row.seconds.value < best.seconds.value:
+            fastest[row.workers] = row
+    return [row for row in plan.rows if row.is_pareto or row is fastest[row.workers]]
+
+
+def plan_notes(plan: TrainingPlan, summary: WorkloadSummary | None) -> tuple[str, ...]:
+    """Return what to know before trusting a plan, a sentence each."""
+    return (COUNTED, *_notes_on_steps(plan, summary), *_notes_on_throughput(plan))
+
+
+def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
+    """Return a row for each batch size and number of workers that was measured."""
+    rows = scaling_json(throughput, is_weak)["rows"]
+    header = ["Batch size", "Workers", "ms per step", "95 % interval", "Examples/s", "Fitted ms", "Repeats"]
+    has_several = len(throughput.workers) > 1
+    return Table(
+        name="throughput",
+        header=[*header, *(["Efficiency"] if has_several else [])],
+        rows=[_throughput_cells(row, has_several) for row in rows],
+        numbers=range(len(header) + has_several),
+    )
+
+
+def _throughput_cells(row: Mapping[str, Any], has_several: bool) -> list[str]:
+    efficiency = "" if row["efficiency"] is None else f"{100 * row['efficiency']:.0f} %"
+    return [
+        count(row["batch_size"]),
+        count(row["workers"]),
+        significant(1e3 * row["seconds"]),
+        interval_text(Interval(*row["seconds_ci"]), 1e-3),
+        significant(row["examples_per_second"]),
+        significant(1e3 * row["fitted_seconds"]),
+        count(row["repeats"]),
+        *([efficiency] if has_several else []),
+    ]
+
+
+def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
+    """Return the fitted numbers as terms with their values."""
+    facts = [
+        ("Seconds of a step without examples, t0", _with_interval(1e3 * fit.t0, fit.t0_interval, 1e-3, "ms")),
+        ("Examples per second at large batch sizes, tau", _tau(fit)),
+        ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
+        ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
+    ]
+    if fit.all_reduce is not None:
+        facts += [
+            (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
+            ("Seconds to send the gradients once", f"{significant(1e3 * fit.all_reduce.transfer_seconds)} ms"),
+        ]
+    return facts
+
+
+def _advice(plan: TrainingPlan) -> str:
+    row, goal = plan.fastest, f" to {plan.goal}" if plan.goal else " to the goal"
+    how = f"batch size {count(row.batch_size)}{_on_workers(row, plan)}"
+    return f"Train with {how}{_learning_rate(plan, row)}: {spell_time(row.seconds)}{goal}{_extrapolated(row)}"
+
+
+def _learning_rate(plan: TrainingPlan, row: PlanRow) -> str:
+    """Return the region of the learning rate that was found at the nearest batch size."""
+    point = plan.nearest_tuned(row.batch_size)
+    if point is None or point.learning_rate is None:
+        return ""
+    best, (low, high) = significant(point.learning_rate), _region(plan, point)
+    found = best if low == high else f"{significant(low)} to {significant(high)}, best {best}"
+    others = {name: value for name, value in point.metaparameters.items() if name != "learning_rate"}
+    named = ", ".join(f"{name.replace('_', ' ')} {significant(value)}" for name, value in others.items())
+    where = "" if point.batch_size == row.batch_size else f"as found at batch size {count(point.batch_size)}"
+    more = ", ".join(text for text in (named and f"with {named}", where) if text)
+    return f" and a learning rate of {found}{f' ({more})' if more else ''}"
+
+
+def _region(plan: TrainingPlan, point: TunedPoint) -> tuple[float, float]:
+    """Return the learning rates of the top trials; of too few, what was best at the batch sizes on both sides."""
+    if region := point.region_of("learning_rate"):
+        return region
+    place = plan.tuned.index(point)
+    rates = [one.learning_rate for one in plan.tuned[max(0, place - 1) : place + 2] if one.learning_rate is not None]
+    return min(rates), max(rates)
+
+
+def _others(plan: TrainingPlan) -> Iterator[str]:
+    if plan.cheapest == plan.fastest:
+        yield "That is the fastest and the cheapest."
+        return
+    for name, row in (("Cheapest", plan.cheapest), ("Balanced (least time times cost)", plan.balanced)):
+        if row != plan.fastest:
+            how = f"batch size {count(row.batch_size)}{_on_workers(row, plan)}"
+            yield f"{name}: {how}, {spell_time(row.seconds)}, {_cost(plan, row)}{_extrapolated(row)}."
+    yield f"The fastest costs {_cost(plan, plan.fastest)}."
+
+
+def _formula(plan: TrainingPlan) -> Iterator[str]:
+    closed = plan.closed_form
+    if closed is not None and closed.batch_size >= 1:
+        yield (
+            f"One worker by the formula sqrt(B_crit B_half): batch size {significant(closed.batch_size, 4)}, "
+            f"{spell_time(Expected(closed.seconds))}."
+        )
+
+
+def _by_deadline(plan: TrainingPlan) -> Iterator[str]:
+    best = plan.best_by_deadline
+    if plan.deadline is None:
+        return
+    within = f"In {spell_time(Expected(plan.deadline))}"
+    if best is None or plan.goal is None:
+        yield f"{within} no stored trial has improved on its start."
+        return
+    point = ", ".join(f"{name} {significant(value)}" for name, value in best.trial.metaparameters.items())
+    beyond = " (its step time is extrapolated)" if best.seconds.is_extrapolated else ""
+    yield (
+        f"{within} the best {plan.goal.metric} is {significant(best.value)}, at batch size {count(best.batch_size)} "
+        f"on {_workers(best.workers)} with {point}: step {count(best.step)}, after {spell_time(best.seconds)}{beyond}. "
+        f"It is the best of n = {count(best.num_trials)} trials there, lucky as well as good, and has no interval."
+    )
+    if best.untold:
+        yield (
+            f"Batch size {listed(best.untold)} was trained for less than that, as a race ends early: with all of the "
+            'time it might do better (protocol = "full").'
+        )
+
+
+def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iterator[str]:
+    if summary is None:
+        yield "Steps were given and are taken as exact."
+        return
+    fit, confirmed = summary.fit, len(plan.curve.tuned)
+    if fit is None:
+        yield "Fewer than three batch sizes met the goal: there is no curve between or beyond them."
+    elif not summary.is_confirmed and not summary.protocol.is_closed_form:
+        some = "the rest" if confirmed else "steps"
+        yield f"Not confirmed: {some} follow a curve of minima, which are lucky. `batchlab confirm` gives medians."
+    if fit is not None and fit.warning:
+        yield fit.warning
+    if fit is not None and fit.b_crit is None:
+        yield "So nothing is said of batch sizes beyond those that met the goal."
+    if summary.regimes is not None and summary.regimes.source == "shape":
+        yield "A hyperbola does not describe these steps well: batch sizes that were not tuned may be off by more."
+    above = [size for size in plan.curve.missed if size > plan.curve.reached[-1]]
+    if above:
+        yield f"Batch size {listed(above)} missed the goal: nothing is said of it, nor of larger ones."
+
+
+def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:
+    line = plan.throughput
+    if not line.times:
+        yield "Step times were given and are taken as exact."
+    if line.fit.all_reduce is None and any(row.workers > 1 for row in plan.rows):
+        yield (
+            "What workers exchange was neither measured nor given, and is taken to take no time: several workers will "
+            "be slower than this."
+        )
+    if any(row.is_extrapolated for row in plan.rows):
+        yield "Rows marked as extrapolated lie beyond what was measured."
+
+
+def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
+    size, unit = _unit(row.seconds.value)
+    picks = {"fastest": plan.fastest, "cheapest": plan.cheapest, "balanced": plan.balanced}
+    names = [name for name, pick in picks.items() if pick == row]
+    return [
+        count(row.batch_size),
+        count(row.workers),
+        significant(row.steps.value),
+        significant(1e3 * row.step_seconds.value),
+        f"{significant(row.seconds.value / size)} {unit}",
+        interval_text(row.seconds.interval, size),
+        significant(row.cost.value),
+        ", ".join(names) or ("yes" if row.is_pareto else ""),
+        "extrapolated" if row.is_extrapolated else "",
+    ]
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    return next(((size, name) for size, name, least in _UNITS if seconds >= least * size), _UNITS[-1][:2])
+
+
+def _cost(plan: TrainingPlan, row: PlanRow) -> str:
+    return f"{significant(row.cost.value)} {'worker-hours' if plan.price is None else 'in all'}"
+
+
+def _on_workers(row: PlanRow, plan: TrainingPlan) -> str:
+    has_several = any(each.workers > 1 for each in plan.rows)
+    return f" on {_workers(row.workers)}" if has_several else ""
+
+
+def _workers(number: int) -> str:
+    return "1 worker" if number == 1 else f"{count(number)} workers"
+
+
+def _extrapolated(row: PlanRow) -> str:
+    return " (extrapolated)" if row.is_extrapolated else ""
+
+
+def _tau(fit: ThroughputFit) -> str:
+    if fit.seconds_per_example == 0:
+        return "not seen: a step takes no longer for more examples"
+    return _with_interval(fit.tau, fit.tau_interval, 1.0, "")
+
+
+def _with_interval(value: float, interval: Interval | None, unit: float, name: str) -> str:
+    text = interval_text(interval, unit)
+    found = f"{significant(value)} ({text})" if text else significant(value)
+    return f"{found} {name}".strip()

@@ -1,0 +1,82 @@
+"""From a stored lab to a training plan: the newest step times of a workload meet its steps to a goal. It only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from batchlab.analysis import (
+    StepTimes,
+    Throughput,
+    TrainingPlan,
+    WorkloadSummary,
+    best_by_deadline,
+    expected_steps,
+    make_plan,
+)
+from batchlab.analysis.training_plan import worker_counts
+from batchlab.core.result import StudyResult
+from batchlab.errors import InputError, LabError
+from batchlab.report.plan_words import plan_notes
+from batchlab.store.lab import Lab
+from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.throughput import ThroughputRecord, read_throughputs
+
+
+def find_throughput(lab: Lab, sweep: StoredSweep) -> tuple[Throughput | None, list[LabError]]:
+    """Return the newest step times of what a sweep trained, of whichever machine, and what of the lab cannot be read.
+
+    None where there are none.
+    """
+    records, problems = read_throughputs(lab.folder)
+    found = [record for record in records if record.is_of(sweep)]
+    return measured_throughput(found[0]) if found else None, problems
+
+
+def check_one_batch_size(sweep: StoredSweep) -> None:
+    """Raise InputError for a sweep whose batch size changes while it trains: its steps have no one time."""
+    if sweep.spec is not None and sweep.spec.workload.schedules_batch_size:
+        raise InputError(
+            f"Sweep {sweep.name} changes its batch size while it trains: its steps do not take the same time, and no "
+            "plan is made of it. Plan with a sweep of constant batch sizes, or give numbers: --steps, --throughput."
+        )
+
+
+def measured_throughput(record: ThroughputRecord) -> Throughput:
+    """Return what a record tells, fitted."""
+    times = [StepTimes(batch_size=one.batch_size, workers=one.workers, seconds=one.seconds) for one in record.times]
+    return Throughput.measured(
+        times, workload=record.workload, machine=record.machine_name, train_examples=record.train_examples
+    )
+
+
+def plan_summary(
+    summary: WorkloadSummary, throughput: Throughput, max_workers: int = 1, price: float | None = None
+) -> TrainingPlan:
+    """Return the plan of a workload; InputError where no batch size met the goal by training."""
+    plan = make_plan(expected_steps(summary), throughput, max_workers, price)
+    plan = replace(plan, workload=summary.workload, goal=summary.goal, tuned=summary.tuned)
+    return replace(plan, notes=plan_notes(plan, summary))
+
+
+def with_deadline(plan: TrainingPlan, studies: Sequence[StudyResult], seconds: float, max_workers: int) -> TrainingPlan:
+    """Return the plan of a workload with the best value that its stored curves reach in some seconds."""
+    assert plan.goal is not None
+    counts = worker_counts(max_workers, plan.throughput)
+    best = best_by_deadline(studies, plan.goal, seconds, plan.throughput.step_seconds, counts)
+    return replace(plan, deadline=seconds, best_by_deadline=best)
+
+
+def plan_of(lab: Lab, sweep: StoredSweep, summary: WorkloadSummary) -> tuple[TrainingPlan | None, list[LabError]]:
+    """Return the plan of a sweep on as many workers as were measured, and what of the lab cannot be read.
+
+    None where no step times of it are stored, where no batch size met the goal, and where batch sizes change.
+    """
+    throughput, problems = find_throughput(lab, sweep)
+    if throughput is None:
+        return None, problems
+    try:
+        check_one_batch_size(sweep)
+        return plan_summary(summary, throughput, throughput.workers[-1]), problems
+    except InputError:
+        return None, problems

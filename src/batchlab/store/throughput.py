@@ -1,0 +1,132 @@
+"""throughput/NAME.json: the step times of one workload on one machine, as they were measured.
+
+One sealed file for each workload and machine; a new measurement takes the place of the old one. Nothing that was
+trained depends on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from batchlab.core.value import Items, Value, doubled
+from batchlab.errors import LabError, SpecError
+from batchlab.files import is_there, make_folder, names_in
+from batchlab.held import refuse_links
+from batchlab.store.seal import damaged, read_sealed, write_sealed
+from batchlab.store.stored_sweep import StoredSweep
+
+FOLDER = "throughput"
+MOST_NAME = 100
+"""Letters of a workload that the name of a file begins with."""
+
+
+class MeasuredSteps(Value):
+    """The step times at one batch size on some workers."""
+
+    batch_size: Annotated[int, Field(ge=1)]
+    workers: Annotated[int, Field(ge=1)] = 1
+    seconds: Annotated[Items[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    """Of a step, one for each repeat."""
+
+
+class ThroughputRecord(Value):
+    """The contents of one file."""
+
+    workload: str
+    """Its name."""
+
+    spec: dict[str, Any]
+    """The `[workload]` table of its spec, with all defaults."""
+
+    engine: dict[str, Any]
+    device: str
+    """What PyTorch calls it, a GPU with its model."""
+
+    link: str | None = None
+    """What joins the workers; None for one worker alone."""
+
+    machine: dict[str, Any]
+    """Host, processor, cores, versions."""
+
+    train_examples: Annotated[int, Field(ge=1)] | None = None
+    """Of the training set; None where that is not known."""
+
+    measured_at: str
+    """The time of day, by the clock of the machine, in ISO format."""
+
+    times: Annotated[Items[MeasuredSteps], Field(min_length=2)]
+
+    @field_validator("times")
+    @classmethod
+    def _check_times(cls, times: tuple[MeasuredSteps, ...]) -> tuple[MeasuredSteps, ...]:
+        if twice := doubled((each.batch_size, each.workers) for each in times):
+            raise ValueError(f"batch size {twice[0][0]} on {twice[0][1]} workers is there twice")
+        return times
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file: it follows from the workload, the machine, the device and the link."""
+        facts = [self.workload, self.spec, self.machine.get("cpu"), self.machine.get("cores"), self.device, self.link]
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+        return f"{re.sub('[^A-Za-z0-9_-]', '.', self.workload)[:MOST_NAME]}-{digest}.json"
+
+    @property
+    def machine_name(self) -> str:
+        """The machine in a few words."""
+        cpu, cores = self.machine.get("cpu", "a processor that is not known"), self.machine.get("cores")
+        place = str(cpu) if self.device == "cpu" else f"{self.device} of {cpu}"
+        return f"{place}, {cores} cores" if cores else place
+
+    def is_of(self, sweep: StoredSweep) -> bool:
+        """Return whether it is the throughput of what a sweep trained."""
+        return self.workload == sweep.workload and sweep.spec is not None and self.spec == sweep.spec.workload.plain()
+
+
+def save_throughput(lab: Path, record: ThroughputRecord) -> Path:
+    """Write a record into a lab, whose lock is held; return its place."""
+    path = lab / FOLDER / record.file_name
+    refuse_links(lab, path)
+    make_folder(path.parent)
+    write_sealed(path, record.plain())
+    return path
+
+
+def read_throughput(path: Path) -> ThroughputRecord:
+    """Return the record in a file; DamagedError where it is not as it was written, or lies under another's name."""
+    try:
+        record = ThroughputRecord.parse(read_sealed(path), str(path))
+    except SpecError as error:
+        raise damaged(path, str(error).removesuffix(".")) from None
+    if record.file_name != path.name:
+        raise damaged(path, f"its name should be {record.file_name}")
+    return record
+
+
+def throughput_paths(lab: Path) -> list[Path]:
+    """Return the files of a lab that hold step times, sorted; LabError where a link would lead out of it."""
+    folder = lab / FOLDER
+    refuse_links(lab, folder)
+    names = names_in(folder) if is_there(folder) else []
+    return [folder / name for name in names if name.endswith(".json")]
+
+
+def read_throughputs(lab: Path) -> tuple[list[ThroughputRecord], list[LabError]]:
+    """Return what was measured, the newest first, and why some of it cannot be read."""
+    found, problems = list[ThroughputRecord](), list[LabError]()
+    try:
+        paths = throughput_paths(lab)
+    except LabError as error:
+        return [], [error]
+    for path in paths:
+        try:
+            refuse_links(lab, path)
+            found.append(read_throughput(path))
+        except LabError as error:
+            problems.append(error)
+    return sorted(found, key=lambda record: record.measured_at, reverse=True), problems

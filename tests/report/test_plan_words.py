@@ -1,0 +1,113 @@
+"""Plans in words: what is said, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from batchlab.analysis import (
+    Expected,
+    Interval,
+    StepsCurve,
+    StepTimes,
+    Throughput,
+    ThroughputFit,
+    TunedPoint,
+    example_workload,
+    make_plan,
+    summarise,
+)
+from batchlab.core.goal import Goal
+from batchlab.report.plan_words import plan_answer, plan_line, plan_notes, plan_table, spell_time, throughput_facts
+from batchlab.report.planned import plan_summary, with_deadline
+
+GOAL = Goal.read("val/classification_error < 0.1")
+GIVEN = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
+MEASURED = Throughput.measured(
+    [StepTimes(batch_size=size, seconds=(0.018 + size / 1400,) * 6) for size in (16, 64, 256)], machine="a machine"
+)
+
+
+def test_times_have_the_unit_that_suits_them():
+    times = [Expected(value) for value in (0.0123, 1.5, 130, 9000, 200_000)]
+
+    assert [spell_time(time) for time in times] == ["12.3 ms", "1.5 s", "2.17 min", "2.5 h", "2.31 days"]
+
+
+def test_an_interval_is_in_the_unit_of_its_value():
+    assert spell_time(Expected(600, Interval(300, 1200))) == "10 min (95 % interval 5 to 20)"
+
+
+def test_the_first_sentence_names_batch_size_learning_rate_and_time():
+    first = plan_answer(plan_summary(summarise(example_workload(), GOAL), MEASURED))[0]
+
+    assert first.startswith("Train with batch size 72 and a learning rate of 0.01 to 0.03, best 0.01 (with momentum ")
+    assert "as found at batch size 64): 14.3 s (95 % interval " in first
+    assert first.endswith("to val/classification_error < 0.1.")
+
+
+def test_without_top_trials_the_region_is_that_of_the_neighbours():
+    summary = summarise(example_workload(), GOAL)
+    rates = (0.1, 0.2, 0.8)
+    tuned = tuple(
+        TunedPoint(point.batch_size, {"learning_rate": rate}, ())
+        for point, rate in zip(summary.tuned, rates, strict=True)
+    )
+
+    first = plan_answer(plan_summary(replace(summary, tuned=tuned), MEASURED))[0]
+
+    assert "a learning rate of 0.1 to 0.8, best 0.2 (as found at batch size 64)" in first
+
+
+def test_extrapolation_is_said_in_the_sentence_in_the_rows_and_in_the_notes():
+    plan = plan_summary(summarise(example_workload(), GOAL), MEASURED, max_workers=8)
+
+    assert "(extrapolated)" in plan_answer(plan)[0]
+    assert any(row[-1] == "extrapolated" for row in plan_table(plan).rows)
+    assert any("beyond what was measured" in note for note in plan.notes)
+    assert any("taken to take no time" in note for note in plan.notes)
+
+
+def test_given_numbers_are_said_to_be_taken_as_exact():
+    plan = make_plan(StepsCurve(s_min=100, e_min=51_200), GIVEN)
+
+    assert plan_answer(plan)[0] == "Train with batch size 115: 55.5 s to the goal."
+    assert sum("taken as exact" in note for note in plan_notes(plan, None)) == 2
+
+
+def test_minima_are_said_to_be_lucky():
+    plan = plan_summary(summarise(example_workload(), GOAL), MEASURED)
+
+    assert any("minima" in note and "batchlab confirm" in note for note in plan.notes)
+
+
+def test_a_long_table_shows_what_matters():
+    plan = make_plan(StepsCurve(s_min=100, e_min=51_200), GIVEN, max_workers=4096)
+    table = plan_table(plan)
+
+    assert len(plan.rows) > 100
+    assert len(table.rows) < 40
+    assert table.caption == f"{len(table.rows)} of {len(plan.rows)} rows"
+    assert sum(row.is_pareto for row in plan.rows) <= len(table.rows)
+
+
+def test_a_deadline_speaks_of_luck_and_of_what_was_not_trained_that_long():
+    studies = example_workload()
+    plan = with_deadline(plan_summary(summarise(studies, GOAL), MEASURED), studies, 100.0, 1)
+
+    sentences = plan_answer(plan)
+
+    assert any("In 100 s the best val/classification_error is 0.04" in each and "n = 3" in each for each in sentences)
+    assert any(each.startswith("Batch size 16, 64 and 256 was trained for less") for each in sentences)
+
+
+def test_one_line_for_a_summary():
+    line = plan_line(plan_summary(summarise(example_workload(), GOAL), MEASURED))
+
+    assert line.startswith("Fastest on a machine: batch size 72, 14.3 s")
+    assert "`batchlab plan`" in line
+
+
+def test_a_line_without_an_end_of_throughput_says_so():
+    flat = Throughput.measured([StepTimes(batch_size=size, seconds=(0.02,) * 6) for size in (1, 2, 4)])
+
+    assert any("not seen" in value for _, value in throughput_facts(flat.fit))
