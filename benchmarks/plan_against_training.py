@@ -31,7 +31,7 @@ from batchlab.engine.loop import advance
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.planned import measured_throughput, plan_summary
-from batchlab.run.executor import make_executor
+from batchlab.run.executors import make_executor
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 

@@ -9,7 +9,8 @@ from batchlab.engine.base import Point, Trainer
 from batchlab.engine.device import device_label
 from batchlab.engine.timing import harmless, time_steps
 from batchlab.errors import InputError, TrialError
-from batchlab.run.executor import Executor, Failed, Finished
+from batchlab.run.answer import answer
+from batchlab.run.executor import Executor
 from batchlab.search.samplers import draw_points
 
 WARM_UP = 4
@@ -55,14 +56,8 @@ def measure(study: Study, workers: int, executor: Executor, seconds: float = SEC
     InputError for more than one worker: several are not there yet.
     """
     check_workers([workers])
-    executor.submit(study.batch_size, TimeTask(study, seconds))
-    while True:
-        for event in executor.events(timeout=None):
-            if isinstance(event, Failed):
-                raise event.error
-            assert isinstance(event, Finished)
-            assert isinstance(event.result, StepTime)
-            return event.result
+    timed: StepTime = answer(executor, TimeTask(study, seconds))
+    return timed
 
 
 def check_workers(counts: list[int]) -> None:

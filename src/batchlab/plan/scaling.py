@@ -14,7 +14,7 @@ from batchlab.errors import InputError
 from batchlab.plan.measure import SECONDS, check_workers, measure
 from batchlab.plan.train_examples import num_train_examples
 from batchlab.run.environment import environment
-from batchlab.run.executor import make_executor
+from batchlab.run.executors import make_executor
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.throughput import MeasuredSteps, ThroughputRecord
 
@@ -69,7 +69,9 @@ def _in_turn(studies: Sequence[Study], turn: int) -> Sequence[Study]:
 
 
 def _engine(sweep: Sweep) -> dict[str, Any]:
-    return {name: value for name, value in sweep.engine.plain().items() if name not in ("pack_size", "keep_states")}
+    """Return the settings that a step may be faster or slower for."""
+    others = ("pack_size", "keep_states", "checkpoint_seconds")
+    return {name: value for name, value in sweep.engine.plain().items() if name not in others}
 
 
 def check_timed(sweep: Sweep) -> None:
