@@ -31,6 +31,7 @@ from batchlab.engine.loop import advance
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.planned import measured_throughput, plan_summary
+from batchlab.run.answer import answer
 from batchlab.run.executors import make_executor
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
@@ -85,9 +86,7 @@ def run_round(lab: Lab, batch_sizes: list[int], seeds: range) -> list[dict[str, 
             study = spec.study(size)
             most = math.ceil(4 * planned(plan, size)["steps"])
             metaparameters = study.metaparameters(dict(point.metaparameters))
-            executor.submit(size, RunTask(study, Point(FIRST_SEED + seed, metaparameters), most))
-            (event,) = executor.events(timeout=None)
-            runs[size].append(event.result)  # type: ignore[union-attr]
+            runs[size].append(answer(executor, RunTask(study, Point(FIRST_SEED + seed, metaparameters), most)))
     return [{**planned(plan, size), **trained(runs[size])} for size in batch_sizes]
 
 
