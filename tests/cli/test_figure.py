@@ -110,7 +110,7 @@ def test_the_help_names_every_figure():
 
     assert [
         *("steps-to-result", "metaparameters", "curves", "points", "budgets", "compare"),
-        *("paper-1", "paper-11"),
+        *("plan", "throughput", "paper-1", "paper-11"),
     ] == shown
     assert PAPER_ALL in NAME_HELP
 

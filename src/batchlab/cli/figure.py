@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 NAME_HELP = (
     "Which figure: steps-to-result, metaparameters, curves, points, budgets, plan or throughput of one sweep, compare "
-    "of several, "
-    "paper-1 to paper-11 or paper-all of a whole lab."
+    "of several, paper-1 to paper-11 or paper-all of a whole lab."
 )
 
 
