@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.tokens import PADDING
+from batchlab.engine import buckets
 from batchlab.engine.base import Point
 from batchlab.engine.exchange import Distributed, Exchange
 from batchlab.engine.objectives import OBJECTIVES
@@ -52,7 +53,7 @@ class OwnGhosts(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.norm, self.dense = nn.Conv2d(1, 4, 3), GhostNorm(4, 4), nn.Linear(4 * 36, 10)
+        self.conv, self.norm, self.dense = nn.Conv2d(1, 4, 3), GhostNorm(4, 2), nn.Linear(4 * 36, 10)
 
     def forward(self, images: Tensor) -> Tensor:
         return self.dense(self.norm(self.conv(images)).relu().flatten(1))
@@ -117,8 +118,9 @@ def program_of(
     return TorchProgram(problem_of(network), study, points, precision, microbatch_size, exchange=exchange)
 
 
-def gradients(exchange: Exchange, **case: Any) -> dict[str, np.ndarray]:
-    """Return the gradients and the loss of the first two batches, at the same weights."""
+def gradients(exchange: Exchange, bucket_bytes: int = 1 << 10, **case: Any) -> dict[str, np.ndarray]:
+    """Return the gradients and the loss of the first two batches, at the same weights, sent in small buckets."""
+    buckets.BUCKET_BYTES = bucket_bytes
     program = program_of(exchange, **case)
     found = {}
     for index, batch in enumerate(program._batches.ahead(program._clock, [program._study.batch_size] * 2)):

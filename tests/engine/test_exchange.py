@@ -7,9 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from batchlab.engine import buckets as buckets_module
+from batchlab.engine.buckets import Buckets
 from batchlab.engine.exchange import ALONE, Share
 from batchlab.engine.whole_batch import WholeBatch
-from batchlab.errors import SpecError
+from batchlab.errors import SpecError, TrainerError
+from batchlab.optim.layout import Layout
 from tests.engine.gang import NETWORKS, Gang, gradients, trained
 
 SIZES = (2, 4)
@@ -66,6 +69,58 @@ def test_so_are_those_of_several_trials_at_once(gang, network):
 def test_a_batch_that_cannot_be_shared_equally_is_still_whole(gang):
     """Of 19 examples in microbatches of 16 and 3, one of four workers has none of the last."""
     check_near(gang, gradients, network="resnet_8", microbatch_size=16, batch_size=19)
+
+
+class Recording:
+    """A worker that takes note of what it is asked to sum."""
+
+    rank, size = 0, 2
+
+    def __init__(self):
+        self.begun = []
+
+    def begin(self, tensor):
+        self.begun.append(tensor.tolist())
+        return ALONE
+
+    def agree(self, numbers):
+        return numbers
+
+
+def test_from_the_second_step_on_buckets_are_sent_in_the_order_in_which_they_are_complete(monkeypatch):
+    monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 8)
+    layout, exchange = Layout(("a", "b", "c", "d"), ((1,), (1,), (2,), (1,))), Recording()
+    buckets = Buckets(layout, torch.arange(5.0), exchange)
+    buckets.start()
+    for name in ("c", "b", "a"):  # d is no part of the loss
+        buckets.add(name)
+    assert exchange.begun == []
+    buckets.finish()
+    assert exchange.begun == [[0, 1], [2, 3], [4]]
+
+    exchange.begun.clear()
+    buckets.start()
+    buckets.add("b")
+    buckets.add("a")
+    assert exchange.begun == []  # c comes first, at every worker
+    buckets.add("c")
+    assert exchange.begun == [[2, 3], [0, 1]]
+    with pytest.raises(TrainerError, match="The gradient of c came in several parts"):
+        buckets.add("c")
+
+
+def test_gradients_that_come_in_several_parts_are_sent_at_the_end(monkeypatch):
+    monkeypatch.setattr(buckets_module, "BUCKET_BYTES", 4)
+    exchange = Recording()
+    buckets = Buckets(Layout(("a", "b"), ((1,), (1,))), torch.arange(2.0), exchange)
+    for _ in range(2):
+        exchange.begun.clear()
+        buckets.start()
+        for name in ("b", "a", "a"):
+            buckets.add(name)
+        assert exchange.begun == []
+        buckets.finish()
+        assert sorted(exchange.begun) == [[0], [1]]
 
 
 def test_all_workers_see_a_trial_diverge_at_the_same_step(gang):
