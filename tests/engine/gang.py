@@ -134,7 +134,7 @@ def trained(exchange: Exchange, steps: int = 50, **case: Any) -> dict[str, np.nd
     program = program_of(exchange, **case)
     while program.step < steps and len(program.trial_ids):
         program.advance(steps)
-    return {**program.state(), **program.evaluate()}
+    return {**program.state(), **(program.evaluate() if len(program.trial_ids) else {})}
 
 
 class Gang:

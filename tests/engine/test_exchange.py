@@ -16,6 +16,7 @@ from batchlab.optim.layout import Layout
 from tests.engine.gang import NETWORKS, Gang, gradients, trained
 
 SIZES = (2, 4)
+ATTENTION = nn.MultiheadAttention(5, 1, dropout=0.5)
 MICROBATCHES = [pytest.param(1000, marks=pytest.mark.slow), 16]
 
 
@@ -163,7 +164,6 @@ def test_shares_are_whole_ghosts_and_make_up_the_whole(ghost_size, num_examples)
         (nn.Dropout(0.5), (6, 3, 4, 4)),
         (nn.Dropout2d(0.5), (6, 3, 4, 4)),
         (nn.AlphaDropout(0.5), (6, 5)),
-        (nn.RReLU(), (6, 5)),
     ],
 )
 @pytest.mark.parametrize("is_channels_last", [False, True])
@@ -185,8 +185,9 @@ def test_what_is_dropped_is_the_share_of_what_one_worker_drops(layer, shape, is_
     ("draw", "name"),
     [
         (lambda inputs: inputs + torch.rand_like(inputs), "rand_like"),
-        (lambda inputs: nn.LSTM(5, 5, 2, dropout=0.5)(inputs)[0], "lstm"),
-        (lambda inputs: nn.MultiheadAttention(5, 1, dropout=0.5)(inputs, inputs, inputs)[0], "multi_head_attention"),
+        (nn.RReLU(), "rrelu"),
+        (nn.LSTM(5, 5, 2, dropout=0.5), "lstm"),
+        (lambda inputs: ATTENTION(inputs, inputs, inputs), "multi_head_attention"),
         (lambda inputs: nn.functional.scaled_dot_product_attention(*[inputs] * 3, dropout_p=0.5), "scaled_dot_product"),
     ],
 )
@@ -206,6 +207,9 @@ def test_other_chance_is_announced_once(draw, name):
 
 @pytest.mark.filterwarnings("error")
 def test_what_draws_nothing_is_not():
+    inputs, recurrent, attention = torch.randn(3, 4, 5), nn.LSTM(5, 5, 2), nn.MultiheadAttention(5, 1)
+
     with WholeBatch(Pretended(0, 2), 6).at(slice(0, 3), 6):
-        nn.LSTM(5, 5, 2)(torch.randn(3, 4, 5))
-        nn.MultiheadAttention(5, 1)(*[torch.randn(3, 4, 5)] * 3)
+        recurrent(inputs)
+        attention(inputs, inputs, inputs)
+        nn.functional.rrelu(inputs)

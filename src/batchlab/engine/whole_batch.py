@@ -8,7 +8,7 @@ and cut. Whatever else a module draws is announced: nobody can know which part o
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Self
 
 import torch
@@ -20,8 +20,8 @@ from batchlab.engine.exchange import Exchange
 from batchlab.engine.source import cut_places
 
 DROPPING = {
-    *(F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout, F.rrelu),
-    *(torch.dropout, torch.feature_dropout, torch.alpha_dropout, torch.feature_alpha_dropout, torch.rrelu),
+    *(F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout),
+    *(torch.dropout, torch.feature_dropout, torch.alpha_dropout, torch.feature_alpha_dropout),
 }
 """Functions that decide by chance about each example for itself; the first axis of their input is the batch."""
 
@@ -117,7 +117,7 @@ class WholeBatch(TorchFunctionMode):
             )
 
 
-def _draws(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> bool:
+def _draws(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether a function draws random numbers that are none of `DROPPING`'s."""
     name = getattr(function, "__name__", "")
     if name in RECURRENT:
@@ -126,7 +126,9 @@ def _draws(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, 
     if name == "scaled_dot_product_attention":
         return kwargs.get("dropout_p", [*args, 0, 0, 0, 0][4]) > 0
     if name == "multi_head_attention_forward":
-        return bool(kwargs.get("training", True)) and [*args, *[0] * 12][11] > 0
+        return bool(kwargs.get("training", True)) and args[10] > 0
+    if name == "rrelu":  # which draws for numbers below 0 alone
+        return bool(kwargs.get("training"))
     return name in DRAWING
 
 
