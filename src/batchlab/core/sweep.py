@@ -126,8 +126,9 @@ class Engine(Value):
     device: str = "auto"
     """`auto` takes CUDA where there is one; or a name that PyTorch knows: `cpu`, `cuda:1`."""
 
-    precision: Literal["float32", "bfloat16"] = "float32"
-    """`bfloat16` runs the matrix products in it; parameters and updates stay float32."""
+    precision: Literal["float32", "bfloat16", "float64"] = "float32"
+    """`bfloat16` runs the matrix products in it; parameters and updates stay float32. `float64` computes all
+    in double precision: slow, for comparisons."""
 
     microbatch_size: Annotated[
         Annotated[int, Field(ge=1, le=MOST_BATCH_SIZE)] | None,

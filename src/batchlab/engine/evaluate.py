@@ -37,7 +37,7 @@ def evaluate(problem: Problem, forward: Forward, split: Source) -> dict[str, np.
         if problem.objective.is_per_token:
             inputs, labels = _without_padding(inputs), _without_padding(labels)
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)
-        viewed = problem.view(inputs)
+        viewed = forward.in_precision(problem.view(inputs))
         logits = forward.logits(viewed.expand(num_trials, *viewed.shape))
         scores.add(logits.float(), labels)
     return scores.metrics()

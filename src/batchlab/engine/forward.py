@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.torch_random import fork_rng
 from batchlab.models.base import Network, Packable
@@ -31,6 +32,11 @@ class Forward(ABC):
     @abstractmethod
     def logits(self, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return [K, B, ...] for inputs [K, B, ...]; the dropout masks [K, B, ...] are given only while training."""
+
+    def in_precision(self, inputs: Tensor) -> Tensor:
+        """Return inputs as the network can take them: doubled, where it computes in float64."""
+        is_double = self.parameters.values.dtype == torch.float64
+        return inputs.double() if is_double and inputs.is_floating_point() else inputs
 
     @abstractmethod
     def keep(self, rows: Tensor) -> Forward:
@@ -50,8 +56,8 @@ class Forward(ABC):
         """Make ready for the microbatches of a training step."""
         self.train(True)
 
-    def end_step(self) -> None:
-        """Take in what the microbatches of a training step have told; most networks learn nothing from it."""
+    def end_step(self, exchange: Exchange = ALONE) -> None:
+        """Take in what the microbatches of a training step have told all workers; most networks learn nothing."""
         return
 
     @contextmanager
@@ -105,10 +111,22 @@ class Single(Forward):
         for part in self._stepping:
             part.begin_step()
 
-    def end_step(self) -> None:
+    def end_step(self, exchange: Exchange = ALONE) -> None:
         """Let the module update its running averages."""
+        if exchange.size > 1:
+            self._add_up(exchange)
         for part in self._stepping:
             part.end_step()
+
+    @torch.no_grad()
+    def _add_up(self, exchange: Exchange) -> None:
+        """Let every ghost norm know the ghosts of all workers."""
+        norms = [each for each in self.network.modules() if isinstance(each, GhostNorm)]
+        if norms:
+            told = [each.told for each in norms]
+            sums = exchange.sum(torch.cat(told))
+            for norm, each in zip(norms, sums.split([len(each) for each in told]), strict=True):
+                norm.told = each
 
 
 class Packed(Forward):
@@ -165,12 +183,14 @@ class Vectorised(Forward):
         return Vectorised(self.network, self.parameters.keep(rows), buffers)
 
 
-def make_forward(networks: Sequence[nn.Module]) -> Forward:
+def make_forward(networks: Sequence[nn.Module], dtype: torch.dtype = torch.float32) -> Forward:
     """Return the form in which some networks of one kind, each with its initial parameters, train."""
+    if dtype == torch.float64:
+        networks = [each.double() for each in networks]
     network = networks[0]
     if isinstance(network, Packable) and not _untrained(network):
-        return Packed(network, ParameterMatrix.of(networks, is_written=True))
-    parameters = ParameterMatrix.of(networks)
+        return Packed(network, ParameterMatrix.of(networks, dtype=dtype, is_written=True))
+    parameters = ParameterMatrix.of(networks, dtype=dtype)
     if len(networks) == 1:
         return Single(network, parameters)
     named = [_untrained(each) for each in networks]

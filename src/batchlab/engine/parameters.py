@@ -9,6 +9,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
+from batchlab.engine.buckets import Buckets
+from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.models.packed import in_place
 from batchlab.optim.layout import Layout
 
@@ -37,15 +39,17 @@ class ParameterMatrix:
         self._adopted: dict[str, nn.Parameter] = {}
         self._taken: set[str] = set()
         self.is_scattered = False
-        self._is_apart, self._num_parts = False, 0
+        self._is_apart, self._num_parts, self._num_missing = False, 0, 0
+        self._exchange: Exchange = ALONE
+        self._buckets: Buckets | None = None
         self._sum = self.gradients  # of parts that are kept apart: memory of its own where there are any
         self.start(num_microbatches=1)
 
     @classmethod
-    def of(cls, networks: Sequence[nn.Module], *, is_written: bool = False) -> Self:
+    def of(cls, networks: Sequence[nn.Module], *, dtype: torch.dtype = torch.float32, is_written: bool = False) -> Self:
         """Return the matrix with the trained parameters of a network in each row."""
         layout = Layout.of(trained_parameters(networks[0]))
-        rows = torch.empty(len(networks), layout.size, device=next(networks[0].parameters()).device)
+        rows = torch.empty(len(networks), layout.size, dtype=dtype, device=next(networks[0].parameters()).device)
         for row, network in zip(rows, networks, strict=True):
             views = layout.segments(row.unsqueeze(0))
             for name, parameter in trained_parameters(network).items():
@@ -54,7 +58,9 @@ class ParameterMatrix:
 
     def keep(self, rows: Tensor) -> ParameterMatrix:
         """Return the matrix of some rows alone."""
-        return ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written)
+        kept = ParameterMatrix(self.values[rows], self.layout, is_written=self._is_written)
+        kept.share(self._exchange)
+        return kept
 
     def adopt(self, network: nn.Module) -> None:
         """Let the trained parameters of a network, and their gradients, be views of the one row of the matrices."""
@@ -63,6 +69,12 @@ class ParameterMatrix:
             parameter.data = self.views[name].detach()[0]
             parameter.grad = self._slots[name][0]
             parameter.register_post_accumulate_grad_hook(partial(self._take, name))
+
+    def share(self, exchange: Exchange) -> None:
+        """Let `finish` add up the gradients of all workers; those of an adopted network are sent as they come."""
+        self._exchange = exchange
+        if exchange.size > 1 and self._adopted:
+            self._buckets = Buckets(self.layout, self.gradients[0], exchange)
 
     def scatter_if_large(self) -> None:
         """Let the gradients of a large adopted network stay where autograd makes them: `gradients` then has none.
@@ -83,6 +95,8 @@ class ParameterMatrix:
             _fill(slot, gradient)
             self._taken.add(name)
         parameter.grad = None
+        if self._buckets is not None and self._num_missing == 0:
+            self._buckets.add(name)
 
     def start(self, num_microbatches: int, *, are_seen: bool = False) -> None:
         """Make ready for a gradient in one or more parts; of a single one, layers may write theirs in place.
@@ -90,7 +104,10 @@ class ParameterMatrix:
         Parts that `are_seen` stay apart: after each `differentiate` the matrix holds its part alone.
         """
         self._is_apart, self._num_parts = are_seen and num_microbatches > 1, 0
+        self._num_missing = num_microbatches
         self._taken.clear()
+        if self._buckets is not None:
+            self._buckets.start()
         if self.is_scattered:
             self._forget()
         if self._adopted:
@@ -108,6 +125,7 @@ class ParameterMatrix:
         The trials share no parameters, so the gradient of the sum holds every trial's gradient, exactly.
         A layer that has written its own gradient returns none here.
         """
+        self._num_missing -= 1
         if self._is_apart:
             self._put_aside()
         if self._adopted:
@@ -161,9 +179,13 @@ class ParameterMatrix:
         self._num_parts += 1
 
     def finish(self) -> None:
-        """Let the matrix hold the sum of all parts."""
+        """Let the matrix hold the sum of all parts, of all workers."""
         if self._is_apart:
             self.gradients.add_(self._sum)
+        if self._buckets is not None:
+            self._buckets.finish()
+        elif self._exchange.size > 1:
+            self._exchange.sum(_with_padding(self.gradients))
 
 
 def _fill(slot: Tensor, gradient: Tensor | None) -> Tensor:
@@ -177,6 +199,11 @@ def _fill(slot: Tensor, gradient: Tensor | None) -> Tensor:
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters that a network wants to have trained, by name."""
     return {name: each for name, each in network.named_parameters() if each.requires_grad}
+
+
+def _with_padding(matrix: Tensor) -> Tensor:
+    """Return the whole memory of a matrix whose rows are aligned: one piece."""
+    return matrix.as_strided((len(matrix), matrix.stride(0)), matrix.stride())
 
 
 def aligned(matrix: Tensor) -> Tensor:

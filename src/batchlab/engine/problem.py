@@ -37,7 +37,8 @@ class Problem(Trainable):
 
     def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the logits [K, B, ...]."""
-        return forward.logits(self.view(microbatch.inputs, noise.cuts), noise.masks)
+        inputs = forward.in_precision(self.view(microbatch.inputs, noise.cuts))
+        return forward.logits(inputs, noise.masks)
 
     def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
         """Return the sums [K] that the objective makes of logits and labels."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from batchlab.core.clock import Clock
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
+from batchlab.engine.exchange import ALONE, Exchange, Share
 from batchlab.engine.forward import make_forward
 from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch, may_run_out
 from batchlab.engine.noise import Noise
@@ -23,7 +25,10 @@ from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.state import check_state, with_examples
 from batchlab.engine.torch_random import fork_rng
 from batchlab.engine.trainable import Trainable
+from batchlab.engine.whole_batch import WholeBatch
 from batchlab.engine.work import count_multiplications
+from batchlab.errors import BatchlabError, SpecError
+from batchlab.models.base import Network
 from batchlab.optim.registry import load_optimizer
 
 CHUNK_FLOPS = 1e10
@@ -35,6 +40,12 @@ CHUNK_INDICES = 1 << 16
 ROW_BY_ROW = 1 << 17
 """Parameters of a trial from which on its update is one fused kernel, where the optimizer has one: below, the K calls
 cost more than the memory that they save. The bits of a trial so depend on its network and not on its pack."""
+
+
+Beside = Callable[[slice, int], AbstractContextManager[object]]
+"""From places in a batch, and its size, to what lets a module compute them as if it had its whole microbatch."""
+
+_NOTHING = nullcontext()
 
 
 class TorchProgram:
@@ -52,6 +63,7 @@ class TorchProgram:
         precision: str = "float32",
         microbatch_size: MicrobatchSize = "auto",
         observers: Sequence[Observer] = (),
+        exchange: Exchange = ALONE,
     ) -> None:
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}
@@ -60,11 +72,12 @@ class TorchProgram:
         ids = self.trial_ids.tolist()
         self._plan = Plan(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
-        self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids])
+        dtype = torch.float64 if precision == "float64" else torch.float32
+        self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids], dtype)
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
         self._observing = Observing(observers, self._parameters)
-        if self._optimizer.is_elementwise and not observers:
+        if self._optimizer.is_elementwise and not observers and exchange.size == 1:
             self._parameters.scatter_if_large()
         self._multiplications = count_multiplications(problem, self._forward)
         largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
@@ -73,6 +86,35 @@ class TorchProgram:
             if microbatch_size == "auto"
             else min(microbatch_size, largest)
         )
+        self._exchange = exchange
+        self._share: Share | None = None
+        self._beside: Beside = _alone
+        if exchange.size > 1:
+            self._join(is_measured=microbatch_size == "auto")
+
+    def _join(self, is_measured: bool) -> None:
+        """Make ready to train as one of several workers; SpecError where that cannot be done.
+
+        A microbatch is what all of them compute at once. A module of somebody else's may normalise over it or draw for
+        it, so that it stays what it is for one worker.
+        """
+        network, exchange = self._forward.network, self._exchange
+        if self._observing:
+            raise SpecError("Observers see the gradients of one worker: train without them, or take one for a trial.")
+        is_ours = isinstance(network, Network)
+        self._share = Share(exchange, ghost_size_of(network), needs_all=not is_ours)
+        self._parameters.share(exchange)
+        size = self._microbatch_size
+        if is_ours:
+            size = max(size * exchange.size if is_measured else size, self._share.fewest)
+        (self._microbatch_size,) = exchange.agree([size])
+        self._share.check(self._study.batch_size, self._microbatch_size)
+        if not is_ours:
+            if len(self.trial_ids) > 1 and any(isinstance(each, _BatchNorm) for each in network.modules()):
+                raise SpecError(
+                    "engine.pack_size: trials with batch normalisation train one by one on several workers; use 1."
+                )
+            self._beside = WholeBatch(exchange, self._microbatch_size).at
 
     @property
     def step(self) -> int:
@@ -103,7 +145,7 @@ class TorchProgram:
                 losses[index] = self._differentiate(batch)
                 self._update(ahead, index)
                 self._clock = self._clock.after(ahead.batch_sizes[index])
-        self._drop_diverged(losses, is_evaluated=self.step == target)
+        self._drop_diverged(self._exchange.sum(losses), is_evaluated=self.step == target)
 
     def _differentiate(self, batch: Batch) -> Tensor:
         """Fill the gradients with those of a batch; return the losses [K].
@@ -115,38 +157,50 @@ class TorchProgram:
             before, seen = self._forward.copied_buffers(), self._observing.copied()
         while True:
             try:
-                return self._differentiate_microbatches(batch.cut(self._microbatch_size))
+                microbatches = batch.cut(self._microbatch_size, self._share)
+                return self._differentiate_microbatches(microbatches, batch.batch_size)
             except torch.OutOfMemoryError:
+                if self._share is not None:  # the others are at work with this microbatch size
+                    raise BatchlabError(
+                        f"The device of worker {self._exchange.rank} has not enough memory for its share of"
+                        f" {self._microbatch_size} examples: take a smaller engine.microbatch_size."
+                    ) from None
                 self._microbatch_size = halved(self._microbatch_size, ghost_size_of(self._forward.network))
                 self._forward.restore_buffers(before)
                 self._observing.restore(seen)
 
-    def _differentiate_microbatches(self, microbatches: Sequence[Microbatch]) -> Tensor:
-        """Add up the gradients of the microbatches.
+    def _differentiate_microbatches(self, microbatches: Sequence[Microbatch], batch_size: int) -> Tensor:
+        """Add up the gradients of the microbatches, and of other workers; return the losses of the microbatches.
 
         Each is weighted by its examples, or its tokens: the sum is the loss of the whole batch. Observers see them
         one by one, then the sum.
         """
         observing, number = self._observing, self.step + 1
-        trial_ids, batch_size = self.trial_ids.tolist(), microbatches[-1].part.stop
+        trial_ids = self.trial_ids.tolist()
         noise = self._problem.draw_noise(self._forward.network, self._study, trial_ids, self.step, batch_size)
-        weight = self._problem.weight(microbatches)
+        weight = self._weight(microbatches, batch_size)
         self._parameters.start(len(microbatches), are_seen=bool(observing))
         self._forward.begin_step()
         losses = []
         for microbatch in microbatches:
-            loss = self._loss_sums(microbatch, noise.of(microbatch.part)) / weight
-            self._parameters.differentiate(loss)
+            with self._beside(microbatch.part, batch_size):
+                loss = self._loss_sums(microbatch, noise.of(microbatch.part)) / weight
+                self._parameters.differentiate(loss)
             losses.append(loss.detach())
             if observing:
                 part = self._problem.weight([microbatch])
                 observing.see_microbatch(number, self._parameters, losses[-1], part, weight)
         self._parameters.finish()
-        self._forward.end_step()
+        self._forward.end_step(self._exchange)
         total = losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
         if observing:
             observing.see_batch(number, self._parameters, total, weight)
         return total
+
+    def _weight(self, microbatches: Sequence[Microbatch], batch_size: int) -> Tensor | int:
+        """Return how many examples a batch has, or [K]: how many tokens, which each worker counts in its share."""
+        weight = self._problem.weight(microbatches)
+        return self._exchange.sum(weight) if isinstance(weight, Tensor) else batch_size
 
     def _loss_sums(self, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
@@ -255,3 +309,8 @@ class TorchProgram:
         self._forward = self._forward.keep(rows)
         self._state = {name: tensor[rows] for name, tensor in self._state.items()}
         self._observing.keep(rows)
+
+
+def _alone(part: slice, batch_size: int) -> AbstractContextManager[object]:
+    """Return what one worker needs beside: nothing."""
+    return _NOTHING

@@ -19,6 +19,7 @@ from torch import Tensor
 from batchlab.core.clock import Clock, constant_examples
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
+from batchlab.engine.exchange import Share
 
 
 class Microbatch(Protocol):
@@ -43,8 +44,13 @@ class Microbatch(Protocol):
 class Batch(Protocol):
     """The examples of one step."""
 
-    def cut(self, size: int) -> Sequence[Microbatch]:
-        """Return all of them in order, `size` at once; the last ones may be fewer."""
+    @property
+    def batch_size(self) -> int:
+        """How many there are, for each trial."""
+        ...
+
+    def cut(self, size: int, share: Share | None = None) -> Sequence[Microbatch]:
+        """Return all of them in order, `size` at once; the last ones may be fewer. Of each only a `share`, if given."""
         ...
 
 
@@ -128,11 +134,16 @@ class Gathered:
     numbers: Tensor
     part: slice
 
-    def cut(self, size: int) -> Sequence[Microbatch]:
+    @property
+    def batch_size(self) -> int:
+        """How many there are, for each trial."""
+        return self.numbers.shape[1]
+
+    def cut(self, size: int, share: Share | None = None) -> Sequence[Microbatch]:
         """Return all of them in order, `size` at once."""
-        if size >= self.numbers.shape[1]:
+        if size >= self.batch_size and share is None:
             return [self]
-        parts = cut_places(self.numbers.shape[1], size)
+        parts = cut_places(self.batch_size, size, share)
         return [Gathered(self.split, self.numbers[:, part], part) for part in parts]
 
     @property
@@ -170,13 +181,17 @@ class _GatheredBatches:
         self._orders = [order for order, is_live in zip(self._orders, live, strict=True) if is_live]
 
 
-def cut_places(batch_size: int, size: int) -> list[slice]:
-    """Return the places of microbatches in a batch.
+def cut_places(batch_size: int, size: int, share: Share | None = None) -> list[slice]:
+    """Return the places of microbatches in a batch, or of a worker's share of each, if there is any.
 
     >>> cut_places(5, 2)
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    return [slice(start, min(start + size, batch_size)) for start in range(0, batch_size, size)]
+    parts = [slice(start, min(start + size, batch_size)) for start in range(0, batch_size, size)]
+    if share is None:
+        return parts
+    share.check(batch_size, size)
+    return [part for part in map(share, parts) if part.start < part.stop]
 
 
 def _gather(values: Tensor, numbers: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from batchlab.models.registry import build_model, is_packable
 if TYPE_CHECKING:
     import torch
 
+    from batchlab.engine.exchange import Exchange
     from batchlab.engine.program import TorchProgram
     from batchlab.engine.source import Split
 
@@ -35,8 +36,9 @@ class TorchTrainer:
         precision: str = "float32",
         microbatch_size: int | Literal["auto"] = "auto",
         observers: Sequence[Observer] = (),
+        exchange: Exchange | None = None,
     ) -> None:
-        self._observers = tuple(observers)
+        self._observers, self._exchange = tuple(observers), exchange
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._num_classes, self._task, self._image_view = dataset.num_classes, dataset.task, dataset.view
         self._facts = DatasetFacts(
@@ -75,6 +77,7 @@ class TorchTrainer:
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
+        from batchlab.engine.exchange import ALONE
         from batchlab.engine.objectives import OBJECTIVES
         from batchlab.engine.problem import Problem
         from batchlab.engine.program import TorchProgram
@@ -88,7 +91,15 @@ class TorchTrainer:
             device=self._device,
             image_view=self._image_view,
         )
-        program = TorchProgram(problem, study, points, self._precision, self._microbatch_size, self._observers)
+        program = TorchProgram(
+            problem,
+            study,
+            points,
+            self._precision,
+            self._microbatch_size,
+            self._observers,
+            self._exchange or ALONE,
+        )
         if state is not None:
             program.restore(state)
         return program

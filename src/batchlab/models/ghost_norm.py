@@ -80,6 +80,17 @@ class GhostNorm(Layer):
         self._sums = sums if self._sums is None else (self._sums[0] + sums[0], self._sums[1] + sums[1])
         self._count += len(means)
 
+    @property
+    def told(self) -> Tensor:
+        """What the ghosts since the step began told, [2 C + 1]: sums of their means and variances, and their number."""
+        means, variances = self._sums or (torch.zeros_like(self.scale), torch.zeros_like(self.scale))
+        return torch.cat([means, variances, means.new_tensor([self._count])])
+
+    @told.setter
+    def told(self, told: Tensor) -> None:
+        *sums, count = told.split([len(self.scale), len(self.scale), 1])
+        self._sums, self._count = (sums[0], sums[1]), int(count)
+
     def begin_step(self) -> None:
         """Begin a training step, forgetting one that was not finished."""
         self._sums, self._count = None, 0

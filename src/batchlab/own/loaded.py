@@ -15,6 +15,7 @@ from torch import Tensor
 from batchlab.core.clock import Clock, Clocks
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
+from batchlab.engine.exchange import Share
 from batchlab.engine.source import Batch, Batches, Microbatch, cut_places
 from batchlab.own.content import copied, moved, num_bytes
 from batchlab.own.loading import read
@@ -128,9 +129,9 @@ class _LoadedBatch:
     batch_size: int
     device: torch.device
 
-    def cut(self, size: int) -> Sequence[Microbatch]:
-        parts = cut_places(self.batch_size, size)
-        contents = self.pipeline.read(self.start, self.batch_size, size)
+    def cut(self, size: int, share: Share | None = None) -> Sequence[Microbatch]:
+        parts = cut_places(self.batch_size, size, share)
+        contents = self.pipeline.read(self.start, self.batch_size, parts)
         return [LoadedMicrobatch(content, part, self.device) for content, part in zip(contents, parts, strict=True)]
 
 
@@ -142,17 +143,17 @@ class _Pipeline:
 
     def __init__(self, reader: Reader, loaders: int, order: ExampleOrder) -> None:
         self._reader, self._loaders, self._order = reader, loaders, order
-        self._next: tuple[int, int, int] | None = None
+        self._next: tuple[int, int, list[slice]] | None = None
         self._contents: Iterator[Any] = iter(())
 
-    def read(self, start: int, batch_size: int, size: int) -> list[Any]:
-        """Return the contents of the microbatches, `size` examples each, of the batch that begins at `start`."""
-        if self._next != (start, batch_size, size):
+    def read(self, start: int, batch_size: int, parts: list[slice]) -> list[Any]:
+        """Return the contents of the microbatches at some places of the batch that begins at `start`."""
+        if self._next != (start, batch_size, parts):
             self.end()
-            self._contents = read(self._reader, _trained(self._order, start, batch_size, size), self._loaders)
+            self._contents = read(self._reader, _trained(self._order, start, batch_size, parts), self._loaders)
         self._next = None
-        contents = [next(self._contents) for _ in cut_places(batch_size, size)]
-        self._next = (start + batch_size, batch_size, size)
+        contents = [next(self._contents) for _ in parts]
+        self._next = (start + batch_size, batch_size, parts)
         return contents
 
     def end(self) -> None:
@@ -160,12 +161,12 @@ class _Pipeline:
         self._contents, self._next = iter(()), None
 
 
-def _trained(order: ExampleOrder, first: int, batch_size: int, size: int) -> Iterator[Request]:
+def _trained(order: ExampleOrder, first: int, batch_size: int, parts: Sequence[slice]) -> Iterator[Request]:
     """Yield what the microbatches of all batches from one on ask for, if they are of one size."""
     for start in count(first, batch_size):
         numbers = order.take(start, batch_size).tolist()
         seeds = seeds_at(start, batch_size, order.seed, order.trial_id, TRAINED).tolist()
-        for part in cut_places(batch_size, size):
+        for part in parts:
             yield Request(numbers[part], seeds[part])
 
 
