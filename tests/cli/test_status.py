@@ -6,7 +6,7 @@ import json
 import shutil
 
 KEYS = ["sweep", "workload", "studies", "finished", "complete", "infeasible", "incomplete", "measurements"]
-KEYS += ["rejected", "problems"]
+KEYS += ["rejected", "throughputs", "problems"]
 
 
 def test_every_sweep_is_listed_with_its_counts(call, mixed_lab):
@@ -45,6 +45,7 @@ def test_json_holds_the_same_and_what_cannot_be_read(call, small_lab):
         "incomplete": 0,
         "measurements": 0,
         "rejected": 0,
+        "throughputs": 0,
         "problems": [],
     }
 
