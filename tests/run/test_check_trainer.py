@@ -258,7 +258,7 @@ class Crashing(Standing):
 
 
 def test_a_crash_is_told_by_its_signal_and_not_as_a_lack_of_memory(study):
-    with pytest.raises(TrialError, match=r"\(exit code -6\): a crash, SIGABRT\."):
+    with pytest.raises(TrialError, match=r"\(exit code -6: a crash, SIGABRT\)\."):
         check_trainer(Crashing(), study)
 
 

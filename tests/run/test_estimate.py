@@ -12,6 +12,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.estimate import _estimate, estimate_sweep, nearest_size
+from batchlab.run.executor import Finished
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
 
@@ -160,7 +161,7 @@ class SlowExecutor:
     """Answers after two silences."""
 
     def __init__(self):
-        self.events_given = iter([[], [], [module.Finished(None, "answer")]])
+        self.events_given = iter([[], [], [Finished(None, "answer")]])
 
     def submit(self, key, errand):
         pass

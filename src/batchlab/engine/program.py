@@ -72,7 +72,7 @@ class TorchProgram:
         ids = self.trial_ids.tolist()
         self._plan = Plan(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
-        dtype = torch.float64 if precision == "float64" else torch.float32
+        dtype = torch.float64 if precision == "float64" else torch.get_default_dtype()
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids], dtype)
         self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
         self._state = self._optimizer.init(self._parameters.values)
