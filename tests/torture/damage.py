@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import safetensors.numpy
 
+from batchlab.store.migrations import FORMAT
 from tests.torture import changes
 from tests.torture.case import Case, Cases, chance
 from tests.torture.stock import Sample
@@ -104,7 +105,7 @@ def _is_same(sample: Sample, name: str, content: bytes) -> bool:
     """
     if name == "lab.json" and content.strip()[:1] == b"{":
         with suppress(ValueError, AttributeError):
-            return json.loads(content).get("format") in (1, 2, 3)
+            return json.loads(content).get("format") in range(1, FORMAT + 1)
     sound = (sample.lab / name).read_bytes()
     if content == sound:
         return True
