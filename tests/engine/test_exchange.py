@@ -17,7 +17,6 @@ from tests.engine.gang import NETWORKS, Gang, gradients, trained
 
 SIZES = (2, 4)
 ATTENTION = nn.MultiheadAttention(5, 1, dropout=0.5)
-MICROBATCHES = [pytest.param(1000, marks=pytest.mark.slow), 16]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +54,8 @@ def test_gradients_are_those_of_one_worker(gang, network, microbatch_size):
     check_near(gang, gradients, network=network, microbatch_size=microbatch_size)
 
 
-@pytest.mark.parametrize("microbatch_size", MICROBATCHES)
+@pytest.mark.slow
+@pytest.mark.parametrize("microbatch_size", [1000, 16])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_50_steps_in_float64_are_those_of_one_worker(gang, network, microbatch_size):
     """Weights, what the optimizer remembers, running statistics and metrics."""
