@@ -112,7 +112,7 @@ class WholeBatch(TorchFunctionMode):
         if self._exchange.rank == 0:
             warnings.warn(
                 f"{name} draws random numbers in a way that cannot be shared by {self._exchange.size} workers: the"
-                " trial is a valid one, but not the one that a single worker trains.",
+                " trial is not the one that a single worker trains, and workers may draw the same numbers.",
                 stacklevel=2,
             )
 
