@@ -10,6 +10,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, shown, unknown_name
 from batchlab.loops.resources import trials_at_once
+from batchlab.run.cluster_address import check_address
 from batchlab.run.executor import Executor
 from batchlab.run.gpus import count_workers, find_gpus
 from batchlab.run.here import HereExecutor
@@ -52,6 +53,8 @@ def _on_cluster(
     from batchlab.run.ray import RayExecutor, import_ray
 
     import_ray()
+    if address is not None:
+        check_address(address)
     return lambda batch_sizes: RayExecutor(trainer, num_gpus or num_workers, address, on_gpus=bool(num_gpus))
 
 
