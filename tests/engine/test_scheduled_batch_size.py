@@ -137,7 +137,7 @@ def test_other_metaparameters_may_be_scheduled_in_the_same_way(make_program):
     schedule = {"name": "staircase", "of": "learning_rate", "unit": "steps"}
     program = make_program(schedule=schedule, point=Point(3, {"learning_rate": 0.05, "momentum": 0.9, **stairs}))
 
-    ahead = program._plan.ahead(Clock(), 20, 10**6)
+    ahead = program._timetable.ahead(Clock(), 20, 10**6)
 
     rates = [ahead.now(index)["learning_rate"].item() for index in range(20)]
     np.testing.assert_allclose(rates, [0.05] * 5 + [0.025] * 5 + [0.0125] * 5 + [0.01] * 5, rtol=1e-6)

@@ -20,9 +20,9 @@ from batchlab.engine.noise import Noise
 from batchlab.engine.observer import Observer
 from batchlab.engine.observing import Observing
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.plan import Ahead, Plan
 from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.state import check_state, with_examples
+from batchlab.engine.timetable import Ahead, Timetable
 from batchlab.engine.torch_random import fork_rng
 from batchlab.engine.trainable import Trainable
 from batchlab.engine.whole_batch import WholeBatch
@@ -70,7 +70,7 @@ class TorchProgram:
         self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
         self._autocast = torch.autocast(self._device.type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
         ids = self.trial_ids.tolist()
-        self._plan = Plan(study, points, len(problem.train), self._device)
+        self._timetable = Timetable(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
         dtype = torch.float64 if precision == "float64" else torch.get_default_dtype()
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids], dtype)
@@ -129,7 +129,7 @@ class TorchProgram:
     @property
     def is_spent(self) -> bool:
         """Whether the next update would pass the limit of examples."""
-        return self._plan.batch_sizes.is_spent(self._clock)
+        return self._timetable.batch_sizes.is_spent(self._clock)
 
     @property
     def _parameters(self) -> ParameterMatrix:
@@ -137,7 +137,7 @@ class TorchProgram:
 
     def advance(self, target: int) -> None:
         """Train for some updates, not past `target`, and let the trials that diverged leave."""
-        ahead = self._plan.ahead(self._clock, target - self.step, self._chunk_examples())
+        ahead = self._timetable.ahead(self._clock, target - self.step, self._chunk_examples())
         batches = self._batches.ahead(self._clock, ahead.batch_sizes)
         losses = torch.empty(len(batches), len(self.trial_ids), device=self._device)
         with fork_rng(self._device):
@@ -207,7 +207,7 @@ class TorchProgram:
         with self._autocast:
             outputs = self._problem.outputs(self._forward, microbatch, noise)
         outputs = outputs.to(self._parameters.values.dtype)
-        return self._problem.loss_sums(outputs, microbatch, self._plan.columns.get("label_smoothing"))
+        return self._problem.loss_sums(outputs, microbatch, self._timetable.columns.get("label_smoothing"))
 
     @torch.no_grad()
     def _update(self, ahead: Ahead, index: int) -> None:
@@ -305,7 +305,7 @@ class TorchProgram:
         rows = torch.from_numpy(np.flatnonzero(live)).to(self._device)
         self.trial_ids = self.trial_ids[live]
         self._batches.keep(live)
-        self._plan.keep(live)
+        self._timetable.keep(live)
         self._forward = self._forward.keep(rows)
         self._state = {name: tensor[rows] for name, tensor in self._state.items()}
         self._observing.keep(rows)

@@ -1,4 +1,4 @@
-"""The batch sizes and metaparameters of K trials at every update, as their schedule has them."""
+"""The timetable of K trials: their batch sizes and metaparameters at every update, as their schedule has them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from batchlab.optim.batch_sizes import BatchSizes
 from batchlab.optim.registry import load_schedule
 
 
-class Plan:
-    """What is planned for K trials. Their metaparameters are float32, as are their parameters."""
+class Timetable:
+    """What holds at which update. Metaparameters are float32, in every precision of the parameters."""
 
     def __init__(self, study: Study, points: Sequence[Point], num_examples: int, device: torch.device) -> None:
         self._horizon = Horizon(study.max_steps, study.batch_size, num_examples)
