@@ -239,7 +239,7 @@ def test_gradients_that_stay_where_they_are_made_train_as_those_in_the_row(
     make_program, monkeypatch, optimizer, microbatch_size
 ):
     """To rounding: an update of its own may end with other instructions at the end of a parameter."""
-    monkeypatch.setattr("batchlab.engine.program.ROW_BY_ROW", 1)
+    monkeypatch.setattr("batchlab.engine.updating.ROW_BY_ROW", 1)
     adaptive = {"learning_rate": 0.01, "beta_1": 0.9, "beta_2": 0.99, "epsilon": 1e-8, "weight_decay": 0.1}
     point = Point(3, adaptive) if optimizer.startswith("adam") else POINT
     options = {"make_network": WithAllKinds, "optimizer": optimizer, "point": point, "microbatch_size": microbatch_size}
@@ -251,3 +251,23 @@ def test_gradients_that_stay_where_they_are_made_train_as_those_in_the_row(
 
     assert (gathered._parameters.is_scattered, scattered._parameters.is_scattered) == (False, True)
     np.testing.assert_allclose(pieces["parameters"], row["parameters"], rtol=1e-5, atol=1e-7)
+
+
+class OneWide(nn.Module):
+    """All its parameters are one tensor: large enough to stay where autograd makes it, and too small for a kernel."""
+
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Linear(64, 1100, bias=False)
+
+    def forward(self, images):
+        return self.wide(images.flatten(1)).unflatten(1, (10, 110)).mean(2)
+
+
+def test_a_network_of_one_large_parameter_learns(make_program):
+    program = make_program(make_network=OneWide)
+    before = program.state()["parameters"]
+
+    program.advance(1)
+
+    assert np.mean(program.state()["parameters"] != before) > 0.5

@@ -20,12 +20,13 @@ Who owns which memory:
   millions of numbers stay where autograd makes them, and the optimizer takes them from there. With several,
   leaves [K, ...] are views of the matrix, for a hand-written form (`forward.Packed`) or for `torch.func`
   (`forward.Vectorised`). Hand-written layers write the gradient of a weight straight into the matrix.
-- The optimizer changes the values in place and owns its state; the `program.TorchProgram` owns everything else, and
-  copies all of it out in `state()`.
+- The optimizer changes the values in place; `updating.Updating` owns its state, as `observing.Observing` owns that of
+  observers. A `program.TorchProgram` holds all of them, and copies what they own out in `state()`.
 - Examples belong to a `source.Source`, which all programs of a process share. Of tensors a batch is an index gather;
   the Datasets of a user are read by processes of their own (`own.loaded`).
 
-A step, in `program`: ask for the batch, differentiate its microbatches, update. An `observer.Observer` sees each of the
-gradients before they are added up. What a batch is and how a loss comes of it is the `trainable.Trainable`'s:
-`problem.Problem` has inputs and labels. `loop` trains to each evaluated step.
+A step, in `program`: ask for the batch, differentiate its microbatches, update. Batch sizes and metaparameters of each
+update are the `timetable`'s. An `observer.Observer` sees each of the gradients before they are added up. What a batch
+is and how a loss comes of it is the `trainable.Trainable`'s: `problem.Problem` has inputs and labels. Where several
+workers train one trial, `sharing` says what is whose. `loop` trains to each evaluated step.
 """

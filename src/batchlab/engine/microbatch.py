@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from batchlab.core.study import Study
 from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
 from batchlab.engine.trainable import Trainable
@@ -34,6 +35,12 @@ examples/s in microbatches of 128, and 690 at once."""
 
 CPU_EXAMPLES = 32
 """The fewest examples in a microbatch on a processor: fewer do not repay going through all weights once more."""
+
+
+def first_microbatch(problem: Trainable, forward: Forward, study: Study, wanted: MicrobatchSize) -> int:
+    """Return the size that a program begins with: what is wanted, or what fits, and no more than its largest batch."""
+    largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
+    return largest_microbatch(problem, forward, largest) if wanted == "auto" else min(wanted, largest)
 
 
 def largest_microbatch(problem: Trainable, forward: Forward, batch_size: int) -> int:

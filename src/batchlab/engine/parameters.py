@@ -79,7 +79,7 @@ class ParameterMatrix:
     def scatter_if_large(self) -> None:
         """Let the gradients of a large adopted network stay where autograd makes them: `gradients` then has none.
 
-        To move millions of numbers into the row would cost up to a tenth of a step; `pieces` has them.
+        To move millions of numbers into the row would cost up to a tenth of a step; `parts` has them.
         """
         self.is_scattered = bool(self._adopted) and self.layout.size >= SCATTERED * len(self.layout.names)
 
@@ -158,7 +158,7 @@ class ParameterMatrix:
         for parameter in self._adopted.values():
             parameter.grad = None
 
-    def pieces(self, state: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor, dict[str, Tensor]]]:
+    def parts(self, state: Mapping[str, Tensor]) -> Iterator[tuple[Tensor, Tensor, dict[str, Tensor]]]:
         """Yield values, gradients and state of the one row, one parameter of the network after the other."""
         views = {key: self.layout.segments(matrix) for key, matrix in state.items()}
         for name, parameter in self._adopted.items():

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.modules.batchnorm import _BatchNorm
 
-from batchlab.core.clock import Clock
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.exchange import ALONE, Exchange, Share
+from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
-from batchlab.engine.microbatch import MicrobatchSize, ghost_size_of, halved, largest_microbatch, may_run_out
+from batchlab.engine.lockstep import Lockstep
+from batchlab.engine.microbatch import MicrobatchSize, first_microbatch, ghost_size_of, may_run_out
 from batchlab.engine.noise import Noise
 from batchlab.engine.observer import Observer
 from batchlab.engine.observing import Observing
 from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.sharing import share_trials
 from batchlab.engine.source import Batch, Microbatch
-from batchlab.engine.state import check_state, with_examples
-from batchlab.engine.timetable import Ahead, Timetable
+from batchlab.engine.timetable import Timetable
 from batchlab.engine.torch_random import fork_rng
 from batchlab.engine.trainable import Trainable
-from batchlab.engine.whole_batch import WholeBatch
+from batchlab.engine.updating import Updating
 from batchlab.engine.work import count_multiplications
-from batchlab.errors import BatchlabError, SpecError
-from batchlab.models.base import Network
 from batchlab.optim.registry import load_optimizer
 
 CHUNK_FLOPS = 1e10
@@ -37,18 +34,8 @@ CHUNK_FLOPS = 1e10
 CHUNK_INDICES = 1 << 16
 """Example numbers drawn at once."""
 
-ROW_BY_ROW = 1 << 17
-"""Parameters of a trial from which on its update is one fused kernel, where the optimizer has one: below, the K calls
-cost more than the memory that they save. The bits of a trial so depend on its network and not on its pack."""
 
-
-Beside = Callable[[slice, int], AbstractContextManager[object]]
-"""From places in a batch, and its size, to what lets a module compute them as if it had its whole microbatch."""
-
-_NOTHING = nullcontext()
-
-
-class TorchProgram:
+class TorchProgram(Lockstep):
     """Trains the points of one study; see `engine.base.Program` for the contract.
 
     Each trial draws its own batches from its own order, has its own initial parameters and its own row in
@@ -65,71 +52,28 @@ class TorchProgram:
         observers: Sequence[Observer] = (),
         exchange: Exchange = ALONE,
     ) -> None:
-        self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
-        self.diverged: dict[int, int] = {}
-        self._clock, self._problem, self._study, self._device = Clock(), problem, study, problem.device
+        timetable = Timetable(study, points, len(problem.train), problem.device)
+        super().__init__(study, points, timetable.batch_sizes)
+        self._problem, self._timetable, self._device = problem, timetable, problem.device
         self._autocast = torch.autocast(self._device.type, torch.bfloat16) if precision == "bfloat16" else nullcontext()
         ids = self.trial_ids.tolist()
-        self._timetable = Timetable(study, points, len(problem.train), self._device)
         self._batches = problem.train.batches(study, ids, self._device)
         dtype = torch.float64 if precision == "float64" else torch.get_default_dtype()
         self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids], dtype)
-        self._optimizer = load_optimizer(study.workload.optimizer, self._parameters.layout)
-        self._state = self._optimizer.init(self._parameters.values)
+        self._updating = Updating(load_optimizer(study.workload.optimizer, self._parameters.layout), self._parameters)
         self._observing = Observing(observers, self._parameters)
-        if self._optimizer.is_elementwise and not observers and exchange.size == 1:
+        if self._updating.takes_parts and not observers and exchange.size == 1:
             self._parameters.scatter_if_large()
         self._multiplications = count_multiplications(problem, self._forward)
-        largest = len(problem.train) if study.workload.schedules_batch_size else study.batch_size
-        self._microbatch_size = (
-            largest_microbatch(problem, self._forward, largest)
-            if microbatch_size == "auto"
-            else min(microbatch_size, largest)
+        size = first_microbatch(problem, self._forward, study, microbatch_size)
+        self._sharing, self._microbatch_size = share_trials(
+            exchange,
+            self._forward,
+            study.batch_size,
+            size,
+            is_measured=microbatch_size == "auto",
+            is_observed=bool(observers),
         )
-        self._exchange = exchange
-        self._share: Share | None = None
-        self._beside: Beside = _alone
-        if exchange.size > 1:
-            self._join(is_measured=microbatch_size == "auto")
-
-    def _join(self, is_measured: bool) -> None:
-        """Make ready to train as one of several workers; SpecError where that cannot be done.
-
-        A microbatch is what all of them compute at once. A module of somebody else's may normalise over it or draw for
-        it, so that it stays what it is for one worker.
-        """
-        network, exchange = self._forward.network, self._exchange
-        if self._observing:
-            raise SpecError("Observers see the gradients of one worker: train without them, or take one for a trial.")
-        is_ours = isinstance(network, Network)
-        self._share = Share(exchange, ghost_size_of(network), needs_all=not is_ours)
-        self._parameters.share(exchange)
-        size = self._microbatch_size
-        if is_ours:
-            size = max(size * exchange.size if is_measured else size, self._share.fewest)
-        (self._microbatch_size,) = exchange.agree([size])
-        self._share.check(self._study.batch_size, self._microbatch_size)
-        if not is_ours:
-            if len(self.trial_ids) > 1 and any(isinstance(each, _BatchNorm) for each in network.modules()):
-                raise SpecError(
-                    "engine.pack_size: trials with batch normalisation train one by one on several workers; use 1."
-                )
-            self._beside = WholeBatch(exchange, self._microbatch_size).at
-
-    @property
-    def step(self) -> int:
-        """Updates done so far."""
-        return self._clock.step
-
-    @property
-    def examples(self) -> int:
-        """Examples that each trial has seen so far, repeats counted."""
-        return self._clock.examples
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether the next update would pass the limit of examples."""
-        return self._timetable.batch_sizes.is_spent(self._clock)
 
     @property
     def _parameters(self) -> ParameterMatrix:
@@ -143,9 +87,9 @@ class TorchProgram:
         with fork_rng(self._device):
             for index, batch in enumerate(batches):
                 losses[index] = self._differentiate(batch)
-                self._update(ahead, index)
+                self._updating.update(self._parameters, ahead, index)
                 self._clock = self._clock.after(ahead.batch_sizes[index])
-        self._drop_diverged(self._exchange.sum(losses), is_evaluated=self.step == target)
+        self._drop_diverged(self._sharing.exchange.sum(losses), is_evaluated=self.step == target)
 
     def _differentiate(self, batch: Batch) -> Tensor:
         """Fill the gradients with those of a batch; return the losses [K].
@@ -157,15 +101,12 @@ class TorchProgram:
             before, seen = self._forward.copied_buffers(), self._observing.copied()
         while True:
             try:
-                microbatches = batch.cut(self._microbatch_size, self._share)
+                microbatches = batch.cut(self._microbatch_size, self._sharing.share)
                 return self._differentiate_microbatches(microbatches, batch.batch_size)
             except torch.OutOfMemoryError:
-                if self._share is not None:  # the others are at work with this microbatch size
-                    raise BatchlabError(
-                        f"The device of worker {self._exchange.rank} has not enough memory for its share of"
-                        f" {self._microbatch_size} examples: take a smaller engine.microbatch_size."
-                    ) from None
-                self._microbatch_size = halved(self._microbatch_size, ghost_size_of(self._forward.network))
+                self._microbatch_size = self._sharing.smaller(
+                    self._microbatch_size, ghost_size_of(self._forward.network)
+                )
                 self._forward.restore_buffers(before)
                 self._observing.restore(seen)
 
@@ -183,7 +124,7 @@ class TorchProgram:
         self._forward.begin_step()
         losses = []
         for microbatch in microbatches:
-            with self._beside(microbatch.part, batch_size):
+            with self._sharing.beside(microbatch.part, batch_size):
                 loss = self._loss_sums(microbatch, noise.of(microbatch.part)) / weight
                 self._parameters.differentiate(loss)
             losses.append(loss.detach())
@@ -191,7 +132,7 @@ class TorchProgram:
                 part = self._problem.weight([microbatch])
                 observing.see_microbatch(number, self._parameters, losses[-1], part, weight)
         self._parameters.finish()
-        self._forward.end_step(self._exchange)
+        self._forward.end_step(self._sharing.exchange)
         total = losses[0] if len(losses) == 1 else torch.stack(losses).sum(0)
         if observing:
             observing.see_batch(number, self._parameters, total, weight)
@@ -200,7 +141,7 @@ class TorchProgram:
     def _weight(self, microbatches: Sequence[Microbatch], batch_size: int) -> Tensor | int:
         """Return how many examples a batch has, or [K]: how many tokens, which each worker counts in its share."""
         weight = self._problem.weight(microbatches)
-        return self._exchange.sum(weight) if isinstance(weight, Tensor) else batch_size
+        return self._sharing.exchange.sum(weight) if isinstance(weight, Tensor) else batch_size
 
     def _loss_sums(self, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
@@ -208,22 +149,6 @@ class TorchProgram:
             outputs = self._problem.outputs(self._forward, microbatch, noise)
         outputs = outputs.to(self._parameters.values.dtype)
         return self._problem.loss_sums(outputs, microbatch, self._timetable.columns.get("label_smoothing"))
-
-    @torch.no_grad()
-    def _update(self, ahead: Ahead, index: int) -> None:
-        """Let the optimizer make one update of every trial."""
-        parameters, update_row = self._parameters, self._optimizer.update_row
-        values, gradients = parameters.values, parameters.gradients
-        if update_row is None or values.shape[1] < ROW_BY_ROW:
-            self._optimizer.update(values, gradients, self._state, ahead.now(index))
-            return
-        if parameters.is_scattered:
-            for piece in parameters.pieces(self._state):
-                update_row(*piece, ahead.now_of_row(index, 0))
-            return
-        for row in range(len(values)):
-            state = {name: matrix[row] for name, matrix in self._state.items()}
-            update_row(values[row], gradients[row], state, ahead.now_of_row(index, row))
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return `split/metric` of the live trials, and what observers report."""
@@ -248,27 +173,20 @@ class TorchProgram:
         """
         tensors = {
             "parameters": self._parameters.values,
-            **{f"optimizer.{name}": tensor for name, tensor in self._state.items()},
+            **{f"optimizer.{name}": tensor for name, tensor in self._updating.state.items()},
             **{f"buffer.{name}": tensor for name, tensor in self._forward.buffers.items()},
             **{f"observer.{name}": tensor for name, tensor in self._observing.tensors.items()},
         }
         return {
-            "step": np.array(self.step),
-            "examples": np.array(self.examples),
-            "trial_ids": self.trial_ids,
-            "diverged": np.array(list(self.diverged.items()), dtype=np.int64).reshape(-1, 2),
+            **self._counters(),
             **{name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
-        self._keep(np.isin(self.trial_ids, state["trial_ids"]))
-        state = with_examples(state, self._study)
-        check_state(state, self.state())
-        self._clock = Clock(int(state["step"]), int(state["examples"]))
-        self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
+        self._restore_counters(state)
         self._parameters.values.copy_(torch.from_numpy(state["parameters"]))
-        for name, tensor in self._state.items():
+        for name, tensor in self._updating.state.items():
             tensor.copy_(torch.from_numpy(state[f"optimizer.{name}"]))
         for name, tensor in self._forward.buffers.items():
             tensor.copy_(torch.from_numpy(state[f"buffer.{name}"]))
@@ -307,10 +225,5 @@ class TorchProgram:
         self._batches.keep(live)
         self._timetable.keep(live)
         self._forward = self._forward.keep(rows)
-        self._state = {name: tensor[rows] for name, tensor in self._state.items()}
+        self._updating.keep(rows)
         self._observing.keep(rows)
-
-
-def _alone(part: slice, batch_size: int) -> AbstractContextManager[object]:
-    """Return what one worker needs beside: nothing."""
-    return _NOTHING

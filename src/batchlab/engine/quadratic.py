@@ -29,8 +29,8 @@ from batchlab.core.limits import MOST_EXAMPLES
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.check import check_goal, check_grid, check_schedule, check_values
+from batchlab.engine.lockstep import Lockstep
 from batchlab.engine.memory import machine_bytes, spell_bytes
-from batchlab.engine.state import check_state, with_examples
 from batchlab.errors import SpecError, shown, spelled, unknown_name
 from batchlab.optim.batch_sizes import BatchSizes
 from batchlab.optim.metaparameter import SHARE, Bounds, Metaparameter
@@ -84,7 +84,7 @@ class QuadraticTrainer:
         return program
 
 
-class QuadraticProgram:
+class QuadraticProgram(Lockstep):
     """The second moments of the trials; see `engine.base.Program` for the contract.
 
     A trial whose updates are all alike jumps to the target in log2(steps) matrix products, if a bound shows
@@ -94,34 +94,14 @@ class QuadraticProgram:
     """
 
     def __init__(self, study: Study, points: Sequence[Point], metrics: tuple[str, ...]) -> None:
-        self._study, self._clock = study, Clock()
-        self.diverged: dict[int, int] = {}
         points = sorted(points, key=lambda point: point.trial_id)
-        self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
-        self._metrics = metrics
-        self._schedule, self._horizon = (
-            load_schedule(study.workload.schedule),
-            Horizon(study.max_steps, study.batch_size),
-        )
+        self._schedule = load_schedule(study.workload.schedule)
+        self._horizon = Horizon(study.max_steps, study.batch_size)
         metaparameters = [point.metaparameters for point in points]
-        self._batch_sizes = BatchSizes(study, metaparameters, self._schedule, self._horizon)
+        super().__init__(study, points, BatchSizes(study, metaparameters, self._schedule, self._horizon))
+        self._metrics = metrics
         self._dynamics = Dynamics.of(study, points)
         self._moments = self._dynamics.initial_moments()
-
-    @property
-    def step(self) -> int:
-        """Updates done so far."""
-        return self._clock.step
-
-    @property
-    def examples(self) -> int:
-        """Examples that each trial has seen so far."""
-        return self._clock.examples
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether the next update would pass the limit of examples."""
-        return self._batch_sizes.is_spent(self._clock)
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return the risk of the live trials."""
@@ -173,21 +153,11 @@ class QuadraticProgram:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the second moments and the counters."""
-        return {
-            "step": np.array(self.step),
-            "examples": np.array(self.examples),
-            "trial_ids": self.trial_ids,
-            "diverged": np.array(list(self.diverged.items()), dtype=np.int64).reshape(-1, 2),
-            "moments": self._moments,
-        }
+        return {**self._counters(), "moments": self._moments}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a state that `state` returned for the same study and points."""
-        self._keep(np.isin(self.trial_ids, state["trial_ids"]))
-        state = with_examples(state, self._study)
-        check_state(state, self.state())
-        self._clock = Clock(int(state["step"]), int(state["examples"]))
-        self.diverged = {int(trial_id): int(step) for trial_id, step in state["diverged"]}
+        self._restore_counters(state)
         self._moments = np.array(state["moments"])
 
     def _keep(self, live: np.ndarray) -> None:
