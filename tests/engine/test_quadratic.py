@@ -466,9 +466,17 @@ def test_the_risk_is_the_same_on_every_split():
         (["learning_rate"], {"dataset": {"name": "nqm", "dimension": 0}}, "dimension = 0 is not a whole number"),
         (["learning_rate"], {"dataset": {"name": "nqm", "dimension": 2.5}}, "dimension = 2.5 is not a whole number"),
         (["learning_rate", "momentum"], {}, 'Unknown metaparameter "momentum".'),
-        (["learning_rate"], {"optimizer": "momentum"}, "nqm/quadratic/momentum needs a value for `momentum`"),
-        ([], {}, "nqm/quadratic/sgd needs a value for `learning_rate`"),
-        (["learning_rate"], {"schedule": "linear_decay"}, "needs a value for `end_learning_rate_factor`"),
+        (
+            ["learning_rate"],
+            {"optimizer": "momentum"},
+            "metaparameter `momentum` of nqm/quadratic/momentum has no value",
+        ),
+        ([], {}, "metaparameter `learning_rate` of nqm/quadratic/sgd has no value"),
+        (
+            ["learning_rate"],
+            {"schedule": "linear_decay"},
+            "metaparameter `end_learning_rate_factor` of nqm/quadratic/sgd has no value",
+        ),
     ],
 )
 def test_a_workload_that_cannot_be_trained_is_refused(names, workload, message):

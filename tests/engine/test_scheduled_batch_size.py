@@ -144,6 +144,20 @@ def test_other_metaparameters_may_be_scheduled_in_the_same_way(make_program):
     assert ahead.batch_sizes == [16] * 20
 
 
+@pytest.mark.parametrize("of", ["momentum", "batch_size"])
+def test_anything_may_change_linearly(make_program, of):
+    numbers = {f"end_{of}_factor": 0.5, f"{of}_decay_steps": 4.0}
+    point = Point(3, {"learning_rate": 0.05, "momentum": 0.8, **numbers})
+    program = make_program(schedule={"name": "linear_decay", "of": of}, point=point)
+
+    ahead = program._timetable.ahead(Clock(), 6, 10**6)
+
+    momenta = [ahead.now(index)["momentum"].item() for index in range(6)]
+    falling = [1, 0.875, 0.75, 0.625, 0.5, 0.5]
+    np.testing.assert_allclose(momenta, [0.8 * (each if of == "momentum" else 1) for each in falling], rtol=1e-6)
+    assert ahead.batch_sizes == [16 * (each if of == "batch_size" else 1) for each in falling]
+
+
 def test_a_limit_of_examples_ends_a_trial_by_its_clock(make_program):
     program = make_program(max_examples=400)
     while not program.is_spent:
@@ -280,6 +294,7 @@ def test_the_quadratic_model_follows_any_schedule(of):
         ({**GROWS, **STAIRS, "stage_limit": 2000}, r"would be 2000, more than the training set has \(1,297 examples\)"),
         ({**GROWS, **STAIRS, "stage_factor": 0.1, "stage_limit": 0.1}, "would be 0, less than 1"),
         ({**GROWS, **STAIRS, "of": "batchsize"}, "workload.schedule.of: Unknown metaparameter .batchsize"),
+        ({"name": "linear_decay", "of": "momentun"}, "workload.schedule.of: Unknown metaparameter .momentun"),
         (
             {**GROWS, **STAIRS, "of": 3},
             "of = 3 of schedule staircase must be the name of a metaparameter, or batch_size",

@@ -23,7 +23,8 @@ from batchlab.optim.registry import (
 )
 
 LAYOUT = Layout(("weight",), ((2, 3),))
-KNOWN = {each.name: each for entry in [*OPTIMIZERS.values(), *SCHEDULES.values()] for each in entry.metaparameters}
+ENTRIES = [*OPTIMIZERS.values(), *(schedule_entry(Named(name=name)) for name in SCHEDULES)]
+KNOWN = {each.name: each for entry in ENTRIES for each in entry.metaparameters}
 
 
 def names(entry):
@@ -76,6 +77,14 @@ def test_an_unknown_optimizer_is_refused_with_the_closest_and_all_names():
 def test_an_unknown_schedule_is_refused_with_the_closest_and_all_names():
     with pytest.raises(SpecError, match='Unknown schedule "linear". Did you mean "linear_decay"'):
         schedule_entry(Named(name="linear"))
+
+
+def test_the_metaparameters_of_a_schedule_are_named_for_what_it_schedules():
+    assert names(schedule_entry(Named(name="linear_decay"))) == (
+        "end_learning_rate_factor",
+        "learning_rate_decay_steps",
+    )
+    assert names(schedule_entry(Named(name="linear_decay", of="beta_1"))) == ("end_beta_1_factor", "beta_1_decay_steps")
 
 
 @pytest.mark.parametrize(

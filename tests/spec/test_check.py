@@ -118,7 +118,7 @@ def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
         ),
         ({"workload.dataset": {"name": "nqm", "dimensions": 3}}, 'Did you mean "dimension"?'),
         ({"workload.dataset": {"name": "nqm", "dimension": 0}}, "`dimension` = 0"),
-        ({"workload.optimizer": "momentum"}, "needs a value for `momentum`"),
+        ({"workload.optimizer": "momentum"}, "metaparameter `momentum` of nqm/quadratic/momentum has no value"),
         ({"search_space.learning_rate": {"values": [0.0]}, "sweep.trials": 1}, "learning_rate = 0.0 must be above 0."),
         ({"sweep.goal": "val/classification_error < 0.1"}, "goal: Unknown metric"),
         ({"search_space.learning_rate": {"min": 0.1, "max": 1.0}}, "the grid sampler needs `points`"),

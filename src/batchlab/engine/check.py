@@ -30,6 +30,7 @@ LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
 
 def check_training(study: Study, measured: Sequence[str], num_examples: int) -> None:
     """Check a study of a network that is not ours: its metaparameters, sizes and goal."""
+    check_scheduled(study)
     _check_metaparameters(study)
     _check_batch_size(study, num_examples)
     check_schedule(study, num_examples)
@@ -41,6 +42,7 @@ def check_network(study: Study, facts: DatasetFacts) -> None:
     """Check a study of a network: its model, metaparameters and sizes against the facts of the dataset."""
     models.check_model(study.workload.model)
     _check_fit(study, facts)
+    check_scheduled(study)
     _check_metaparameters(study, [LABEL_SMOOTHING] if facts.task == "classification" else [])
     _check_batch_size(study, facts.train_examples, f" of {facts.name}")
     if facts.train_examples is not None:
@@ -70,16 +72,20 @@ def check_grid(study: Study) -> None:
         )
 
 
+def check_scheduled(study: Study) -> None:
+    """Check that a schedule changes something that there is; the names of its metaparameters may hang on that."""
+    of, entry = study.workload.schedule.options.get("of"), optimizer_entry(study.workload.optimizer)
+    known = ["batch_size", *(each.name for each in entry.metaparameters)]
+    if isinstance(of, str) and of not in known:
+        raise SpecError(f"workload.schedule.of: {unknown_name('metaparameter', of, known)}")
+
+
 def check_schedule(study: Study, num_examples: int | None) -> None:
-    """Check that a schedule changes something that there is, and leads to no batch size that cannot be.
+    """Check that a schedule leads to no batch size that cannot be.
 
     It is asked for its first and its last update, at the ends of the ranges of its metaparameters.
     """
     workload, pack_size = study.workload, study.engine.get("pack_size", "auto")
-    of, entry = workload.schedule.options.get("of"), optimizer_entry(workload.optimizer)
-    known = ["batch_size", *(each.name for each in entry.metaparameters)]
-    if of is not None and of not in known:
-        raise SpecError(f"workload.schedule.of: {unknown_name('metaparameter', str(of), known)}")
     if not workload.schedules_batch_size:
         return
     if pack_size not in ("auto", 1):

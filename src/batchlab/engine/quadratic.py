@@ -28,7 +28,7 @@ from batchlab.core.clock import Clock, Clocks, Horizon, constant_examples
 from batchlab.core.limits import MOST_EXAMPLES
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.check import check_goal, check_grid, check_schedule, check_values
+from batchlab.engine.check import check_given, check_goal, check_grid, check_schedule, check_scheduled, check_values
 from batchlab.engine.lockstep import Lockstep
 from batchlab.engine.memory import machine_bytes, spell_bytes
 from batchlab.errors import SpecError, shown, spelled, unknown_name
@@ -57,7 +57,7 @@ class QuadraticTrainer:
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the model cannot be computed as the study asks for it."""
-        check_workload(study)
+        _check_workload(study)
         check_values(study, {**workload_metaparameters(study.workload), **OPTIONAL})
         check_schedule(study, None)
         check_grid(study)
@@ -263,24 +263,22 @@ def metaparameter_names(study: Study) -> list[str]:
     return [*given_metaparameters(study.workload), *study.search_space.names]
 
 
-def check_workload(study: Study) -> None:
+def _check_workload(study: Study) -> None:
     """Raise SpecError where the noisy quadratic model has no such model, optimizer, option or metaparameter."""
     workload = study.workload
     _check_names("model", [workload.model.name], ["quadratic"])
     _check_names("model option", workload.model.options, ["(none)"])
     _check_names("dataset option", workload.dataset.options, ["dimension"])
     _check_names("optimizer", [workload.optimizer.name], OPTIMIZERS)
+    check_scheduled(study)
     dimension = workload.dataset.options.get("dimension", DEFAULT_DIMENSION)
     if type(dimension) is not int or dimension < 1:
         raise SpecError(
             f"workload.dataset.dimension = {shown(spelled(dimension))} is not a whole number of at least 1."
         )
-    given = metaparameter_names(study)
-    needed = list(workload_metaparameters(workload))
-    _check_names("metaparameter", given, [*needed, *OPTIONAL])
-    for name in needed:
-        if name not in given:
-            raise SpecError(f"{workload.name} needs a value for `{name}`: give it a range in [search_space].")
+    needed = workload_metaparameters(workload)
+    _check_names("metaparameter", metaparameter_names(study), [*needed, *OPTIONAL])
+    check_given(study, needed.values())
 
 
 def _check_engine(study: Study) -> None:

@@ -6,7 +6,7 @@ Metaparameters are numbers that a search may range over. Options are words that 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from batchlab.core.entry import AnyEntry, Entry, Option, add_entry, by_name, find_entry, one_of
@@ -49,10 +49,15 @@ class OptimizerEntry(Entry):
 
 
 class ScheduleEntry(OptimizerEntry):
-    """A schedule."""
+    """A schedule. `{of}` in the names of its metaparameters stands for what it schedules, by its option `of`."""
+
+    def naming(self, of: str) -> ScheduleEntry:
+        """Return the entry as it is where `of` is scheduled."""
+        named = (replace(each, name=each.name.replace("{of}", of)) for each in self.metaparameters)
+        return replace(self, metaparameters=tuple(named))
 
 
-A_WORD = Option("the name of a metaparameter, or batch_size", lambda value: isinstance(value, str))
+_OF = {"of": Option("the name of a metaparameter, or batch_size", lambda value: isinstance(value, str))}
 _ADAM = (LEARNING_RATE, BETA_1, BETA_2, EPSILON, WEIGHT_DECAY)
 
 OPTIMIZERS = by_name(
@@ -70,9 +75,10 @@ SCHEDULES = by_name(
         "batchlab.optim.schedules",
         "linear_decay",
         (
-            Metaparameter("end_learning_rate_factor", Bounds(0)),
-            Metaparameter("learning_rate_decay_steps", POSITIVE),
+            Metaparameter("end_{of}_factor", Bounds(0)),
+            Metaparameter("{of}_decay_steps", POSITIVE),
         ),
+        options=_OF,
     ),
     ScheduleEntry(
         "staircase",
@@ -83,7 +89,7 @@ SCHEDULES = by_name(
             Metaparameter("stage_length", POSITIVE),
             Metaparameter("stage_limit", POSITIVE),
         ),
-        options={"of": A_WORD, "unit": one_of("examples", "epochs", "steps")},
+        options={**_OF, "unit": one_of("examples", "epochs", "steps")},
     ),
 )
 
@@ -99,7 +105,8 @@ def optimizer_entry(optimizer: Named) -> OptimizerEntry:
 
 def schedule_entry(schedule: Named) -> ScheduleEntry:
     """Return the facts about a schedule; SpecError where it, or one of its options, is unknown."""
-    return _checked("schedule", schedule, SCHEDULES)
+    entry = _checked("schedule", schedule, SCHEDULES)
+    return entry.naming(str(entry.given(schedule).get("of", LEARNING_RATE.name)))
 
 
 def load_optimizer(optimizer: Named, layout: Layout) -> Optimizer:
