@@ -103,6 +103,22 @@ def test_a_network_of_ones_own_learns(example, workload, one_thread):
     assert program.evaluate()["val/error"] < 0.5 * before
 
 
+def test_the_first_network_of_ones_own_takes_as_few_lines_as_the_docs_count(tmp_path, one_thread):
+    page = ROOT / "docs" / "your-own-network.md"
+    (code, *_), (told,) = blocks(page, "python"), re.findall(r"(\d+) lines of Python and one command", page.read_text())
+    (tmp_path / "moons.py").write_text(code)
+    sweep = load_own_sweep(tmp_path / "moons.py")
+    study = sweep.spec.study(32)
+    program = sweep.trainer.program(study, [Point(0, study.metaparameters({"learning_rate": 0.02, "weight_decay": 0}))])
+
+    while program.step < 400:
+        program.advance(400)
+
+    assert int(told) == len(list(filter(str.strip, code.splitlines())))
+    assert int(told) + 1 <= 20
+    assert program.evaluate()["val/error"] < 0.03
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("example", "workload"), OWN_EXAMPLES.items())
 def test_a_network_of_ones_own_is_studied_by_its_file(example, workload, tmp_path):
