@@ -63,7 +63,7 @@ ENTRIES = [
                    options={"power": one_of("none", "root")}),
     ScheduleEntry("halving", __name__, "halving", (Metaparameter("period", POSITIVE, 50.0),)),
     ModelEntry("two_layers", __name__, "TwoLayers", settled={"width": 32}),
-    Figure(name="outside", about="Steps, again.", needs="sweep", data=steps_curve_data, draw=steps_curve_figure),
+    Figure(name="outside", needs="sweep", data=steps_curve_data, draw=steps_curve_figure),
     SectionEntry("motto", motto),
 ]
 '''
@@ -126,8 +126,8 @@ def test_one_of_each_from_outside_is_trained_drawn_and_reported(tmp_path):
         (ScheduleEntry("constant", "math", "exp"), "There is already schedule constant"),
         (ModelEntry("lstm", "math", "exp"), "There is already model lstm"),
         (SectionEntry("fit", max), "There is already a section fit"),
-        (Figure(name="compare", about="", needs="sweep", data=max, draw=max), "There is already a figure compare"),
-        (Figure(name="paper-all", about="", needs="sweep", data=max, draw=max), "There is already a figure paper-all"),
+        (Figure(name="compare", needs="sweep", data=max, draw=max), "There is already a figure compare"),
+        (Figure(name="paper-all", needs="sweep", data=max, draw=max), "There is already a figure paper-all"),
         (
             ModelEntry("new", "no_such_module", "exp"),
             "model new cannot be registered: No module named 'no_such_module'",

@@ -1,6 +1,6 @@
 """Figures by name: what each is made from, how its numbers are computed and how they are drawn.
 
-A new figure is one more entry: the command line, its errors and the documentation read this table.
+A new figure is one more entry: the command line and its errors read this table.
 """
 
 from __future__ import annotations
@@ -43,9 +43,6 @@ class Figure:
     """One figure before it meets a lab."""
 
     name: str
-    about: str
-    """What it shows, in a line."""
-
     needs: Needs
     data: Callable[..., FigureData]
     """Called with what it `needs`, and with the options that it `takes`."""
@@ -62,7 +59,6 @@ class Figure:
 def _paper_figure(number: int) -> Figure:
     return Figure(
         name=f"paper-{number}",
-        about=f"Figure {number} of the paper: {PAPER_FIGURES[number].caption}",
         needs="lab",
         data=partial(paper_data, number),
         draw=draw_sheet,
@@ -74,7 +70,6 @@ def _paper_figure(number: int) -> Figure:
 _OURS = (
     Figure(
         name="steps-to-result",
-        about="Steps to the goal against batch size, with intervals, perfect scaling, fit and regimes.",
         needs="sweep",
         data=steps_curve_data,
         draw=steps_curve_figure,
@@ -82,14 +77,12 @@ _OURS = (
     ),
     Figure(
         name="metaparameters",
-        about="The best metaparameters against batch size, beside two rules of thumb.",
         needs="sweep",
         data=metaparameters_data,
         draw=metaparameters_figure,
     ),
     Figure(
         name="curves",
-        about="A metric of the best trial of each batch size against steps, examples or seconds.",
         needs="trials",
         data=curves_data,
         draw=curves_figure,
@@ -98,7 +91,6 @@ _OURS = (
     ),
     Figure(
         name="points",
-        about="The points of the search by what became of them, at each batch size.",
         needs="trials",
         data=points_data,
         draw=points_figure,
@@ -106,14 +98,12 @@ _OURS = (
     ),
     Figure(
         name="budgets",
-        about="The best value of the goal's metric against batch size, under budgets of steps and of epochs.",
         needs="trials",
         data=budgets_data,
         draw=budgets_figure,
     ),
     Figure(
         name="compare",
-        about="Steps to one goal against batch size, of several sweeps.",
         needs="sweeps",
         data=compare_data,
         draw=compare_figure,
@@ -121,14 +111,12 @@ _OURS = (
     ),
     Figure(
         name="plan",
-        about="Time to the goal against batch size, and against cost, from steps and measured step times.",
         needs="plan",
         data=plan_data,
         draw=plan_figure,
     ),
     Figure(
         name="throughput",
-        about="Examples per second against batch size, as measured, with the fitted line.",
         needs="throughput",
         data=throughput_data,
         draw=throughput_figure,
