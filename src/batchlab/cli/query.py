@@ -24,8 +24,8 @@ def query(
 ) -> None:
     """Ask a lab in SQL (DuckDB). Nothing can be written, and nothing outside of the lab be read.
 
-    Tables: `measurements` (sweep, batch_size, trial_id, step, and each metric as "split/metric", in double quotes) and
-    `trials` (sweep, batch_size, trial_id, status, metaparameters, ...), of all finished studies.
+    Tables: `measurements` (sweep, batch_size, trial_id, step, examples, and each metric as "split/metric", in double
+    quotes) and `trials` (sweep, batch_size, trial_id, status, metaparameters, ...), of all finished studies.
     """
     if as_csv and as_json:
         raise InputError("--csv and --json: give one of both.")
