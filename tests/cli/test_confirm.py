@@ -8,15 +8,16 @@ from batchlab.core.sweep import Sweep
 from batchlab.store.lab import Lab
 
 
-def test_a_sweep_of_an_own_trainer_is_confirmed_from_python(refused, small_lab):
+def test_a_sweep_of_own_code_is_confirmed_by_that(refused, small_lab):
     spec = (small_lab / "sweeps" / "small" / "sweep.json").read_text()
     theirs = json.loads(spec.replace('"nqm"', '"gaussian"').replace('"quadratic"', '"linear"'))
     del theirs["digest"]
     Lab.open(small_lab).save_spec(Sweep.parse(theirs, "sweep.json"))
 
     assert refused("confirm", "--lab", "lab") == (
-        "batchlab: Sweep small in lab lab was trained by a trainer of your own: confirm it from Python, "
-        'batchlab.confirm_sweep("lab", "small", trainer=...).\n'
+        "batchlab: Sweep small in lab lab was trained by code of your own: run its file of Python again with --set "
+        '"sweep.confirm={seeds=6, points=3}", or confirm it from Python, batchlab.confirm_sweep("lab", "small", '
+        "trainer=...).\n"
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import pytest
 
 from batchlab.engine.base import Point
 from batchlab.errors import InputError, LabError, TrainerError
-from batchlab.own.python_file import FileTrainer, load_own_sweep
+from batchlab.own.python_file import MODULE, FileTrainer, load_own_sweep
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 
@@ -55,6 +56,23 @@ def test_a_second_name_for_the_same_sweep_is_fine(own_file):
 def test_a_file_that_is_not_there_is_told(tmp_path):
     with pytest.raises(InputError, match=r"own.py is no file of Python"):
         load_own_sweep(tmp_path / "own.py")
+
+
+def test_files_beside_it_can_be_imported_at_any_time(own_file):
+    """By its functions too, as when it is run by Python; but behind whatever batchlab may import."""
+    for name, text in {"beside_at_once": "Net = 3", "beside_later": "SIZE = 5"}.items():
+        (own_file.parent / f"{name}.py").write_text(text)
+    own_file.write_text(f"import beside_at_once\n{own_file.read_text()}\ndef later():\n    import beside_later\n")
+    before = list(sys.path)
+
+    try:
+        load_own_sweep(own_file)
+        sys.modules[MODULE].later()
+
+        assert sys.modules["beside_later"].SIZE == 5
+        assert sys.path == [*before, str(own_file.parent)]
+    finally:
+        sys.path[:] = before
 
 
 def test_what_is_sent_to_a_worker_is_the_place_of_the_file(own_file):

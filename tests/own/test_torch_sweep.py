@@ -143,6 +143,8 @@ def test_data_may_come_in_several_forms(make_own, kind):
     ("changes", "error", "sentence"),
     [
         ({"model": None}, InputError, "`model` is no function: give one, such as `lambda: Net()`"),
+        ({"model": nn.Linear(2, 2)}, InputError, "`model` is a network, and every trial begins with a new one"),
+        ({"model": lambda: nn.Linear(2)}, InputError, "model() fails: TypeError: "),
         ({"model": lambda: 3}, TrainerError, "model() returned int, not a torch.nn.Module"),
         ({"model": nn.Flatten}, TrainerError, "model() returned Flatten, which has no parameters to train"),
         ({"train": 7}, TrainerError, "train is int: give a pair of tensors, inputs and labels"),
@@ -170,6 +172,21 @@ def test_a_loss_that_is_no_number_is_told(make_own):
     own = make_own(loss=lambda outputs, labels: nn.functional.cross_entropy(outputs, labels, reduction="none"))
 
     with pytest.raises(TrainerError, match=r"The loss of a batch is a tensor of shape \(4,\), not one number"):
+        program_of(own).advance(1)
+
+
+@pytest.mark.parametrize(
+    ("loss", "sentence"),
+    [
+        (lambda outputs, labels: 0.5, r"loss\(outputs, labels\) returned float: return a tensor of one number"),
+        (lambda outputs, labels: (outputs.argmax(1) != labels).float().mean(), "returned a loss without a gradient"),
+    ],
+)
+def test_a_loss_that_cannot_be_differentiated_is_told(make_own, loss, sentence):
+    own = make_own(loss=loss)
+
+    assert own.trainer.pack_size(own.spec.study(4)) == 1
+    with pytest.raises(TrainerError, match=sentence):
         program_of(own).advance(1)
 
 

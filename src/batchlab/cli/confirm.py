@@ -74,5 +74,6 @@ def _check_known(lab: Path, found: StoredSweep) -> None:
     except SpecError as error:
         call = f'batchlab.confirm_sweep("{lab}", "{found.name}", trainer=...)'
         raise LabError(
-            f"Sweep {found.name} in lab {lab} was trained by a trainer of your own: confirm it from Python, {call}."
+            f"Sweep {found.name} in lab {lab} was trained by code of your own: run its file of Python again with"
+            f' --set "sweep.confirm={{seeds=6, points=3}}", or confirm it from Python, {call}.'
         ) from error

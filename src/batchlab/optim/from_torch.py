@@ -42,7 +42,7 @@ def torch_class(name: str) -> Kind:
     known = {key: each for key, each in vars(torch.optim).items() if isinstance(each, type)}
     known = {key: each for key, each in known.items() if issubclass(each, torch.optim.Optimizer)}
     if short not in known:
-        raise SpecError(unknown_name("optimizer", name, [PREFIX + key for key in known]))
+        raise SpecError(unknown_name("optimizer", name, [PREFIX + key for key in known if key not in REFUSED]))
     if short in REFUSED:
         raise SpecError(f"optimizer {shown(name)} cannot be used here: {REFUSED[short]}.")
     return known[short]

@@ -26,12 +26,22 @@ class OwnObjective:
 
     def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
         """Return the loss [K] of each trial's batch times its number of examples."""
-        is_one = len(logits) == 1
-        losses = self._loss(logits[0], labels[0]).unsqueeze(0) if is_one else vmap(self._loss)(logits, labels)
-        if losses.shape != (len(logits),):
-            shape = tuple(losses.shape[1:])
-            raise TrainerError(f"The loss of a batch is a tensor of shape {shape}, not one number: take its mean.")
+        if len(logits) == 1:
+            losses = self._loss_of_one(logits[0], labels[0]).unsqueeze(0)
+        else:
+            losses = vmap(self._loss_of_one)(logits, labels)
         return losses * labels.shape[1]
+
+    def _loss_of_one(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        loss = self._loss(outputs, labels)
+        if not isinstance(loss, Tensor):
+            raise TrainerError(f"loss(outputs, labels) returned {type(loss).__name__}: return a tensor of one number.")
+        if loss.shape != ():
+            shape = tuple(loss.shape)
+            raise TrainerError(f"The loss of a batch is a tensor of shape {shape}, not one number: take its mean.")
+        if outputs.requires_grad and not loss.requires_grad:
+            raise TrainerError("loss(outputs, labels) returned a loss without a gradient: compute it by the outputs.")
+        return loss
 
     def scores(self, num_trials: int) -> Scores:
         """Return an empty collection of outputs."""

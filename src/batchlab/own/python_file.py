@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import sys
-import traceback
 from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +18,10 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
-from batchlab.errors import InputError, TrainerError, shown
+from batchlab.errors import InputError, TrainerError
 from batchlab.loops.base import Started, untold
 from batchlab.loops.report import Report
+from batchlab.own.raised import raised
 from batchlab.own.sweep import OwnSweep
 
 MODULE = "batchlab_own_study"
@@ -55,19 +55,17 @@ def imported(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise InputError(f"{path} is no file of Python.")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.resolve().parent))
+    module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)
+    sys.path.insert(0, folder)
     sys.modules[MODULE] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"line {frame.lineno} of {frame.filename}"
-        raise InputError(
-            f"{path} cannot be executed: {type(error).__name__}: {shown(str(error), 300)} ({place})"
-        ) from error
+        raise InputError(f"{path} cannot be executed: {raised(error)}") from error
     finally:
-        sys.path.remove(str(path.resolve().parent))
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)  # for what its functions import later; behind all that batchlab may import
     return module
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from torch.utils.data import default_collate
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.errors import TrainerError, shown
+from batchlab.own.raised import raised
 
 Collate = Callable[[list[Any]], Any]
 """From a list of items to a batch, as torch's DataLoader takes it."""
@@ -80,14 +80,14 @@ class ItemReader:
         try:
             return self._dataset[number]
         except Exception as error:
-            raise TrainerError(f"{self._name}[{number}] cannot be read: {_told(error)}.") from None
+            raise TrainerError(f"{self._name}[{number}] cannot be read: {raised(error)}.") from None
 
     def _batch(self, items: list[Any]) -> Any:
         try:
             return (self._collate or default_collate)(items)
         except Exception as error:
             if self._collate is not None:
-                raise TrainerError(f"collate fails for {len(items)} items of {self._name}: {_told(error)}.") from None
+                raise TrainerError(f"collate fails for {len(items)} items of {self._name}: {raised(error)}.") from None
             raise TrainerError(
                 f"{self._name} has items that do not make a batch ({shown(' '.join(str(error).split()), 200)}): give "
                 "`collate`, a function from a list of items to a batch, as torch's DataLoader takes it."
@@ -103,12 +103,6 @@ class TensorReader:
     def __getitem__(self, request: Request) -> Any | Failure:
         rows = torch.as_tensor(request.numbers)
         return tuple(tensor[rows] for tensor in self._tensors)
-
-
-def _told(error: Exception) -> str:
-    """Return what was raised, and by which line."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {shown(str(error), 200)} (line {frame.lineno} of {frame.filename})"
 
 
 def _set_random_numbers(seed: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.errors import InputError, shown
 from batchlab.optim.registry import register_class
+from batchlab.own.raised import raised
 from batchlab.own.sweep import OwnSweep
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class TorchSweep(OwnSweep):
         self._check()
 
     def _check(self) -> None:
+        if not isinstance(self._model, type) and hasattr(self._model, "named_parameters"):
+            raise InputError(
+                "TorchSweep: `model` is a network, and every trial begins with a new one: give a function that makes "
+                f"it, such as {_EXAMPLES['model']}."
+            )
         if (self._loss is None) == (self._training_step is None):
             raise InputError(
                 "TorchSweep: give either `loss`, of outputs and labels, or `training_step`, of a module and a batch."
@@ -93,10 +99,16 @@ class TorchSweep(OwnSweep):
             for name, each in given.items()
         }
 
+    def _network(self) -> Any:
+        try:
+            return self._model()
+        except Exception as error:
+            raise InputError(f"TorchSweep: model() fails: {raised(error)}") from error
+
     def _workload(self) -> dict[str, Any]:
         return {
             "dataset": self._name,
-            "model": type(self._model()).__name__,
+            "model": type(self._network()).__name__,
             "optimizer": self._optimizer,
             "schedule": self._schedule,
         }
