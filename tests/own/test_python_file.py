@@ -26,6 +26,10 @@ def test_the_one_sweep_of_a_file_is_found(own_file):
     [
         ("x = 1", "must make one batchlab.TorchSweep, or LoopSweep, and give it a name at its top level; it has none"),
         ("other = batchlab.TorchSweep(**vars())", "cannot be executed: "),
+        (
+            "import batchlab\nbatchlab.TorchSweep(name='a', model=3, train=0, val=0, loss=max, search_space={})",
+            "own.py: TorchSweep: `model` is no function: give one, such as `lambda: Net()`.",
+        ),
         ("1 / 0", "cannot be executed: ZeroDivisionError: division by zero (line 1 of"),
         ("def f(:", "cannot be executed: SyntaxError"),
     ],

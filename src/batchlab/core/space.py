@@ -90,15 +90,15 @@ class Range(Value):
         """Return the metaparameter at a share, 0 to 1, of the range; never outside of it."""
         return self._native(self._at(share))
 
-    def _at(self, unit: float) -> float:
+    def _at(self, share: float) -> float:
         low, high = (self.min - 0.5, self.max + 0.5) if self.type == "integer" else (self.min, self.max)
         if self.scale == "log":
             low = self.min if self.type == "double" else max(low, 0.5)
-            value: float = low * (high / low) ** unit
+            value: float = low * (high / low) ** share
         elif self.scale == "reverse_log":
-            value = 1 - (1 - high) * ((1 - low) / (1 - high)) ** unit
+            value = 1 - (1 - high) * ((1 - low) / (1 - high)) ** share
         else:
-            value = low + (high - low) * unit
+            value = low + (high - low) * share
         if self.type == "integer":
             value = math.floor(value + 0.5)
         return min(max(value, self.min), self.max)
@@ -133,9 +133,9 @@ class Values(Value):
 
     values: Annotated[Items[float], Field(min_length=1, max_length=MOST_POINTS)]
 
-    def at(self, unit: float) -> float:
-        """Return the value whose share of [0, 1] holds `unit`."""
-        return self.values[min(int(unit * len(self.values)), len(self.values) - 1)]
+    def at(self, share: float) -> float:
+        """Return the value whose part of [0, 1] holds a share."""
+        return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
 
     def grid_size(self) -> int:
         """Return how many values the grid has."""
@@ -174,9 +174,11 @@ class SearchSpace(RootModel[dict[str, Dimension]]):
         read = {name: each.read_at(batch_size) if isinstance(each, Range) else each for name, each in self.root.items()}
         return SearchSpace(read)
 
-    def point(self, units: Iterable[float]) -> dict[str, float]:
+    def point(self, shares: Iterable[float]) -> dict[str, float]:
         """Return the metaparameters at a point of the unit cube."""
-        return self.read({name: self.root[name].at(float(unit)) for name, unit in zip(self.root, units, strict=True)})
+        return self.read(
+            {name: each.at(float(share)) for (name, each), share in zip(self.root.items(), shares, strict=True)}
+        )
 
     def read(self, values: dict[str, float]) -> dict[str, float]:
         """Return the metaparameters for a value of each dimension; of a point, time scales of decay in their unit."""

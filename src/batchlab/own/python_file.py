@@ -18,7 +18,7 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
-from batchlab.errors import InputError, TrainerError
+from batchlab.errors import BatchlabError, InputError, TrainerError
 from batchlab.loops.base import Started, untold
 from batchlab.loops.report import Report
 from batchlab.own.raised import raised
@@ -60,6 +60,8 @@ def imported(path: Path) -> ModuleType:
     sys.modules[MODULE] = module
     try:
         spec.loader.exec_module(module)
+    except BatchlabError as error:
+        raise InputError(f"{path}: {error}") from error
     except Exception as error:
         raise InputError(f"{path} cannot be executed: {raised(error)}") from error
     finally:
