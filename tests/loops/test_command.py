@@ -70,7 +70,7 @@ def test_a_command_that_cannot_be_run_is_one_sentence(make_study, command, sente
         ({"pattern": {"step": "([0-9]+", "val/loss": "(.*)"}}, "workload.pattern.step = ([0-9]+: missing )"),
         ({"pattern": {"step": "[0-9]+", "val/loss": "(.*)"}}, "has 0 groups: put one around the number"),
         ({"metrics_file": "{folder}/m.jsonl"}, 'Unknown placeholder "folder"'),
-        ({"space": ("learning_rate", "seed")}, "search_space.seed: every command is told its seed"),
+        ({"space": ("learning_rate", "seed")}, "search_space.seed: every loop is told its seed"),
     ],
 )
 def test_what_else_is_wrong_is_one_sentence(make_study, workload, sentence):

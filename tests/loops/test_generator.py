@@ -49,6 +49,13 @@ def test_it_is_closed_where_the_race_is_over(make_study, tmp_path):
     assert closed == [True]
 
 
+@pytest.mark.parametrize("name", ["batch_size", "seed", "max_steps", "checkpoint"])
+def test_what_every_loop_is_told_cannot_be_searched(make_study, name):
+    """The value of the search would have taken the place of the trial's own."""
+    with pytest.raises(SpecError, match=f"search_space.{name}: every loop is told its {name}; give this another name"):
+        GeneratorTrainer(lambda **given: None).check(make_study(space=("learning_rate", name)))
+
+
 @pytest.mark.parametrize(
     ("loop", "sentence"),
     [

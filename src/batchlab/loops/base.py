@@ -10,7 +10,7 @@ from typing import Any
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
-from batchlab.errors import TrainerError
+from batchlab.errors import SpecError, TrainerError
 from batchlab.loops.report import Report
 
 RESERVED = ("batch_size", "seed", "max_steps", "checkpoint")
@@ -88,6 +88,15 @@ def told(study: Study, point: Point, place: Path) -> dict[str, float | str]:
         "checkpoint": str(checkpoint_folder(place).resolve()),
         **point.metaparameters,
     }
+
+
+def given_names(study: Study) -> list[str]:
+    """Return the metaparameters of a loop's trials; SpecError where one has the name of what every loop is told."""
+    given = list(study.metaparameters(dict.fromkeys(study.search_space.names, 0.0)))
+    for name in RESERVED:
+        if name in given:
+            raise SpecError(f"search_space.{name}: every loop is told its {name}; give this another name.")
+    return given
 
 
 def name_of(study: Study, trial_id: int) -> str:

@@ -17,7 +17,7 @@ from batchlab.core.study import Study
 from batchlab.core.workload import OwnLoop
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, TrialError, shown, unknown_name
-from batchlab.loops.base import RESERVED, LoopTrainer, Started, name_of, told, untold
+from batchlab.loops.base import RESERVED, LoopTrainer, Started, given_names, name_of, told, untold
 from batchlab.loops.child import Child
 from batchlab.loops.report import Patterns, Report, make_report, read_by_pattern, read_json_line
 from batchlab.loops.resources import trial_variables
@@ -83,11 +83,7 @@ class CommandTrainer(LoopTrainer):
 
 def check_command(workload: OwnLoop, study: Study) -> None:
     """Raise SpecError where a command cannot be run for a study."""
-    parts = split_command(workload.command or "")
-    given = study.metaparameters(dict.fromkeys(study.search_space.names, 0.0))
-    for name in RESERVED:
-        if name in given:
-            raise SpecError(f"search_space.{name}: every command is told its {name}; give this another name.")
+    parts, given = split_command(workload.command or ""), given_names(study)
     known = [*RESERVED, *given]
     used = _placeholders([*parts, workload.metrics_file or ""])
     for name in used:

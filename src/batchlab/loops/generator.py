@@ -10,7 +10,7 @@ from typing import Any
 from batchlab.core.study import Study
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, shown
-from batchlab.loops.base import RESERVED, LoopTrainer, Started, name_of, told, untold
+from batchlab.loops.base import RESERVED, LoopTrainer, Started, given_names, name_of, told, untold
 from batchlab.loops.report import Report, make_report
 from batchlab.loops.resources import use_here
 
@@ -33,7 +33,7 @@ class GeneratorTrainer(LoopTrainer):
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the function takes something else than the study has."""
-        given = study.metaparameters(dict.fromkeys(study.search_space.names, 0.0))
+        given = given_names(study)
         for name in ("batch_size", "seed", *given):
             if name not in self._names and not self._takes_all:
                 raise SpecError(f"{self._title} has no parameter `{shown(name)}`: every trial is given one; add it.")
