@@ -177,7 +177,7 @@ def test_more_training_images_than_the_files_hold_are_refused(official):
 
 @pytest.mark.parametrize("value", [0, 2000, 28.0, "28", True])
 def test_image_size_must_be_a_whole_number_in_range(value):
-    with pytest.raises(SpecError, match=f"`image_size` = {value!r} of dataset tiny_imagenet: .* from 1 to 1024"):
+    with pytest.raises(SpecError, match=f"image_size = {value!r} of dataset tiny_imagenet must be .* from 1 to 1,024"):
         registry.facts(Named(name="tiny_imagenet", image_size=value))
 
 

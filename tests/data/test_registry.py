@@ -61,13 +61,13 @@ def test_an_unknown_dataset_is_refused_with_the_closest_name():
 def test_an_unknown_option_is_refused_with_the_known_ones(name, option):
     known = ", ".join(sorted(registry.facts(Named(name=name)).options))
 
-    with pytest.raises(SpecError, match=f'Unknown {name} option "{option}".*Known: {known}.'):
+    with pytest.raises(SpecError, match=f'Unknown option of dataset {name} "{option}".*Known: {known}.'):
         registry.facts(Named.model_validate({"name": name, option: 5}))
 
 
 @pytest.mark.parametrize("value", [0, -1, 55_001, 10.0, "10", True, None])
 def test_train_examples_must_be_a_whole_number_up_to_the_full_size(value):
-    with pytest.raises(SpecError, match=f"`train_examples` = {value!r} of dataset mnist: .* from 1 to 55000"):
+    with pytest.raises(SpecError, match=f"train_examples = {value!r} of dataset mnist must be .* from 1 to 55,000"):
         registry.facts(Named(name="mnist", train_examples=value))
 
 
@@ -80,7 +80,7 @@ def test_train_examples_changes_only_the_size_of_the_training_set(value):
 
 @pytest.mark.parametrize("value", [0, 2.5, False])
 def test_dimension_must_be_a_whole_number_from_1(value):
-    with pytest.raises(SpecError, match=f"`dimension` = {value!r} of dataset nqm"):
+    with pytest.raises(SpecError, match=f"dimension = {value!r} of dataset nqm"):
         registry.facts(Named(name="nqm", dimension=value))
 
 

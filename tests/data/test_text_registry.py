@@ -36,8 +36,8 @@ def test_options_change_the_facts():
 @pytest.mark.parametrize(
     ("option", "value", "hint"),
     [
-        ("vocabulary_size", 258, "a whole number from 259 to 1000000"),
-        ("vocabulary_size", 500.0, "a whole number from 259 to 1000000"),
+        ("vocabulary_size", 258, "a whole number from 259 to 1,000,000"),
+        ("vocabulary_size", 500.0, "a whole number from 259 to 1,000,000"),
         ("num_tokens", 0, "a whole number from 1"),
         ("num_tokens", True, "a whole number from 1"),
         ("heldout_share", 0.0, "a number between 0 and 1"),
@@ -47,7 +47,7 @@ def test_options_change_the_facts():
     ],
 )
 def test_a_wrong_value_of_an_option_is_refused(option, value, hint):
-    with pytest.raises(SpecError, match=f"`{option}` = {value!r} of dataset common_crawl: give {hint}"):
+    with pytest.raises(SpecError, match=f"{option} = {value!r} of dataset common_crawl must be {hint}"):
         registry.facts(Named.model_validate({"name": "common_crawl", option: value}))
 
 

@@ -301,7 +301,7 @@ def test_the_quadratic_model_follows_any_schedule(of):
         ),
         (
             {**GROWS, **STAIRS, "unit": "weeks"},
-            "unit = weeks of schedule staircase must be one of examples, epochs, st",
+            "schedule staircase: Unknown unit .weeks.. Known: epochs, examples, steps",
         ),
         ({**GROWS, **STAIRS, "stage_length": 0}, "stage_length = 0 must be above 0"),
         ({**GROWS, "stage_factor": 2}, "metaparameter `stage_length` of .* has no value"),

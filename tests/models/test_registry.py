@@ -67,7 +67,9 @@ def test_a_model_without_options_takes_none():
 
 @pytest.mark.parametrize("dropout", [-0.1, 1, 1.0, 2, "half", float("nan")])
 def test_a_dropout_that_is_no_share_is_refused(dropout):
-    with pytest.raises(SpecError, match=f"dropout = {dropout} of model simple_cnn_wide must be at least 0 and below 1"):
+    with pytest.raises(
+        SpecError, match=f"dropout = {dropout!r} of model simple_cnn_wide must be at least 0 and below 1"
+    ):
         check_model(Named(name="simple_cnn_wide", dropout=dropout))
 
 
@@ -79,14 +81,14 @@ def test_a_dropout_that_is_no_share_is_refused(dropout):
             {"filters": [16, 32]},
             r"filters = \[16, 32\] of model resnet_8 must be a list of 3 whole numbers",
         ),
-        ("vgg_11", {"filters": [1, 2, 3, 4, 5, 6, 7, 0]}, "of model vgg_11 must be a list of 8 whole numbers above 0"),
-        ("vgg_11", {"hidden": 64.0}, "hidden = 64.0 of model vgg_11 must be a whole number above 0"),
-        ("resnet_50", {"blocks": 3}, "blocks = 3 of model resnet_50 must be a list of 1 to 4 whole numbers above 0"),
-        ("resnet_50", {"width": 0}, "width = 0 of model resnet_50 must be a whole number above 0"),
-        ("resnet_50", {"ghost_size": True}, "ghost_size = True of model resnet_50 must be a whole number above 0"),
-        ("transformer_base", {"layers": 0}, "layers = 0 of model transformer_base must be a whole number above 0"),
-        ("transformer_wide", {"heads": "8"}, "heads = 8 of model transformer_wide must be a whole number above 0"),
-        ("lstm", {"projection": 0.5}, "projection = 0.5 of model lstm must be a whole number above 0"),
+        ("vgg_11", {"filters": [1, 2, 3, 4, 5, 6, 7, 0]}, "of model vgg_11 must be a list of 8 whole numbers from 1"),
+        ("vgg_11", {"hidden": 64.0}, "hidden = 64.0 of model vgg_11 must be a whole number from 1"),
+        ("resnet_50", {"blocks": 3}, "blocks = 3 of model resnet_50 must be a list of 1 to 4 whole numbers from 1"),
+        ("resnet_50", {"width": 0}, "width = 0 of model resnet_50 must be a whole number from 1"),
+        ("resnet_50", {"ghost_size": True}, "ghost_size = True of model resnet_50 must be a whole number from 1"),
+        ("transformer_base", {"layers": 0}, "layers = 0 of model transformer_base must be a whole number from 1"),
+        ("transformer_wide", {"heads": "8"}, "heads = '8' of model transformer_wide must be a whole number from 1"),
+        ("lstm", {"projection": 0.5}, "projection = 0.5 of model lstm must be a whole number from 1"),
     ],
 )
 def test_sizes_that_are_no_whole_numbers_are_refused(name, options, message):

@@ -117,7 +117,7 @@ def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
             'Unknown optimizer "nesterov_momentum". Did you mean "momentum"?',
         ),
         ({"workload.dataset": {"name": "nqm", "dimensions": 3}}, 'Did you mean "dimension"?'),
-        ({"workload.dataset": {"name": "nqm", "dimension": 0}}, "`dimension` = 0"),
+        ({"workload.dataset": {"name": "nqm", "dimension": 0}}, "dimension = 0 of dataset nqm"),
         ({"workload.optimizer": "momentum"}, "metaparameter `momentum` of nqm/quadratic/momentum has no value"),
         ({"search_space.learning_rate": {"values": [0.0]}, "sweep.trials": 1}, "learning_rate = 0.0 must be above 0."),
         ({"sweep.goal": "val/classification_error < 0.1"}, "goal: Unknown metric"),

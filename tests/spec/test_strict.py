@@ -109,7 +109,7 @@ def test_a_lab_that_was_filled_with_doubled_values_is_still_read(tmp_path):
         ("search_space.learning_rate={min=1e-3, max=1.9, points=1000001}", "`search_space.learning_rate.points`"),
         ("search_space.learning_rate={min=1e-308, max=1e308, scale='log'}", "is further than numbers reach"),
         ("search_space.learning_rate={min=-1e308, max=1e308}", "is further than numbers reach"),
-        ("workload.dataset.dimension=10000001", "`dimension` = 10000001 of dataset nqm: give a whole number from 1 to"),
+        ("workload.dataset.dimension=10000001", "dimension = 10000001 of dataset nqm must be a whole number from 1 to"),
         ("engine.device=meta", 'engine.device = "meta"'),
         ("seed=0x" + "f" * 40, "`seed` = "),
         ("sweep.batch_sizes=[" + ", ".join(map(str, range(1, 1002))) + "]", "give at most 1000."),

@@ -1,4 +1,4 @@
-"""Entries of registries: where the code of a name is, and which options a spec may give it."""
+"""What registries are made of: options that a spec may set, and entries, which say where the code of a name is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from batchlab.core.workload import Named
-from batchlab.errors import InputError, SpecError, shown, unknown_name
+from batchlab.errors import InputError, SpecError, shown, spelled, unknown_name
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,41 @@ class Option:
 
     must_be: str
     holds: Callable[[Any], bool]
+    words: tuple[str, ...] = ()
+    """All that it may be, where these are a few words."""
 
 
 def one_of(*words: str) -> Option:
     """Return an option that is one of some words."""
-    return Option(f"one of {', '.join(words)}", words.__contains__)
+    return Option(f"one of {', '.join(words)}", words.__contains__, words)
+
+
+def whole_number(fewest: int, most: int | None = None) -> Option:
+    """Return an option that is a whole number, both ends included.
+
+    >>> whole_number(1, 1000).must_be, whole_number(1).holds(True)
+    ('a whole number from 1 to 1,000', False)
+    """
+    end = "" if most is None else f" to {most:,}"
+    return Option(f"a whole number from {fewest:,}{end}", lambda value: is_whole(value, fewest, most))
+
+
+def is_whole(value: Any, fewest: int, most: int | None = None) -> bool:
+    """Return whether a value from outside is a whole number between two ends."""
+    return type(value) is int and fewest <= value and (most is None or value <= most)
+
+
+def check_options(kind: str, name: str, known: Mapping[str, Option], given: Mapping[str, Any]) -> None:
+    """Raise SpecError where an option is unknown, or its value not one that it may have."""
+    for option, value in given.items():
+        if option not in known:
+            raise SpecError(unknown_name(f"option of {kind} {name}", option, known or {"(none)"}))
+        may_be = known[option]
+        if may_be.holds(value):
+            continue
+        if may_be.words and isinstance(value, str):
+            raise SpecError(f"{kind} {name}: {unknown_name(option, value, may_be.words)}")
+        raise SpecError(f"{option} = {shown(spelled(value))} of {kind} {name} must be {may_be.must_be}.")
 
 
 @dataclass(frozen=True)
@@ -38,13 +68,7 @@ class Entry:
 
     def check(self, kind: str, options: Mapping[str, Any]) -> None:
         """Raise SpecError where an option is unknown, or its value not one that it may have."""
-        for option, value in options.items():
-            if option not in self.options:
-                raise SpecError(unknown_name(f"option of {kind} {self.name}", option, self.options or {"(none)"}))
-            if not self.options[option].holds(value):
-                raise SpecError(
-                    f"{option} = {shown(value)} of {kind} {self.name} must be {self.options[option].must_be}."
-                )
+        check_options(kind, self.name, self.options, options)
 
     def given(self, named: Named) -> dict[str, Any]:
         """Return the options that a spec gives; what else it gives are metaparameters."""

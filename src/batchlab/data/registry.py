@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,8 @@ from batchlab.data import (
 )
 from batchlab.data.base import Dataset, DatasetFacts
 from batchlab.data.files import DataState, Download, Source
-from batchlab.data.scaling import SCALINGS
-from batchlab.data.vocabulary import SMALLEST_SIZE
-from batchlab.errors import DataError, SpecError, shown, spelled, unknown_name
+from batchlab.data.options import with_options
+from batchlab.errors import DataError, SpecError, unknown_name
 
 __all__ = ["DataState", "Dataset", "DatasetFacts", "data_state", "facts", "load", "names"]
 
@@ -38,11 +37,6 @@ NQM = DatasetFacts(
     options=("dimension",),
     source="The noisy quadratic model: computed, not read.",
 )
-
-_LARGEST_IMAGE_SIZE = 1024
-_LARGEST_VOCABULARY = 1_000_000
-_LARGEST_DIMENSION = 10_000_000
-_MOST_TOKENS = 65_536
 
 
 @dataclass(frozen=True)
@@ -100,12 +94,7 @@ def facts(dataset: Named) -> DatasetFacts:
     """
     if dataset.name not in _BY_NAME:
         raise SpecError(unknown_name("dataset", dataset.name, _BY_NAME))
-    known = _BY_NAME[dataset.name].facts
-    for option, value in dataset.options.items():
-        if option not in known.options:
-            raise SpecError(unknown_name(f"{dataset.name} option", option, known.options))
-        known = _OPTIONS[option](known, value)
-    return known
+    return with_options(_BY_NAME[dataset.name].facts, dataset.options)
 
 
 def load(dataset: Named, data_dir: Path | None = None, download: Download = files.download) -> Dataset:
@@ -138,74 +127,3 @@ def data_state(dataset: Named, data_dir: Path | None = None) -> DataState:
     if "missing" in states:
         return "missing"
     return "fetchable" if "fetchable" in states else "present"
-
-
-def _with_train_examples(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or not 1 <= value <= (known.train_examples or value):
-        upper = "" if known.train_examples is None else f" to {known.train_examples}"
-        raise SpecError(
-            f"`train_examples` = {shown(spelled(value))} of dataset {known.name}: give a whole number from 1{upper}."
-        )
-    return replace(known, train_examples=value)
-
-
-def _with_dimension(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or not 1 <= value <= _LARGEST_DIMENSION:
-        raise SpecError(
-            f"`dimension` = {shown(spelled(value))} of dataset {known.name}:"
-            f" give a whole number from 1 to {_LARGEST_DIMENSION}."
-        )
-    return replace(known, input_shape=(value,))
-
-
-def _with_image_size(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or not 1 <= value <= _LARGEST_IMAGE_SIZE:
-        raise SpecError(
-            f"`image_size` = {shown(spelled(value))} of dataset {known.name}:"
-            f" give a whole number from 1 to {_LARGEST_IMAGE_SIZE}."
-        )
-    return replace(known, input_shape=(*known.input_shape[:-2], value, value))
-
-
-def _with_vocabulary_size(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or not SMALLEST_SIZE <= value <= _LARGEST_VOCABULARY:
-        raise SpecError(
-            f"`vocabulary_size` = {shown(spelled(value))} of dataset {known.name}:"
-            f" give a whole number from {SMALLEST_SIZE} to {_LARGEST_VOCABULARY}."
-        )
-    return replace(known, num_classes=value)
-
-
-def _with_num_tokens(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not int or not 1 <= value <= _MOST_TOKENS:
-        raise SpecError(
-            f"`num_tokens` = {shown(spelled(value))} of dataset {known.name}:"
-            f" give a whole number from 1 to {_MOST_TOKENS}."
-        )
-    return replace(known, input_shape=(value,))
-
-
-def _with_heldout_share(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if type(value) is not float or not 0 < value < 1:
-        raise SpecError(
-            f"`heldout_share` = {shown(spelled(value))} of dataset {known.name}: give a number between 0 and 1."
-        )
-    return known
-
-
-def _with_scaling(known: DatasetFacts, value: Any) -> DatasetFacts:
-    if value not in SCALINGS:
-        name = value if isinstance(value, str) else spelled(value)
-        raise SpecError(f"`scaling` of dataset {known.name}: {unknown_name('scaling', name, SCALINGS)}")
-    return known
-
-
-_OPTIONS: dict[str, Callable[[DatasetFacts, Any], DatasetFacts]] = {
-    "train_examples": _with_train_examples,
-    "dimension": _with_dimension,
-    "image_size": _with_image_size,
-    "vocabulary_size": _with_vocabulary_size,
-    "num_tokens": _with_num_tokens,
-    "heldout_share": _with_heldout_share,
-    "scaling": _with_scaling,
-}

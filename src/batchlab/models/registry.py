@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from batchlab.core.entry import Entry, Option, add_entry, by_name, find_entry
+from batchlab.core.entry import Entry, Option, add_entry, by_name, find_entry, is_whole, whole_number
 from batchlab.core.workload import Named
 from batchlab.errors import SpecError
 
@@ -31,31 +31,20 @@ MOST_UNITS = 1_000_000
 MOST_LAYERS = 1_000
 
 
-def _is_whole(value: Any, most: int = MOST_UNITS) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
-
-
-def _whole_number(most: int = MOST_UNITS) -> Option:
-    return Option(f"a whole number above 0, at most {most:,}", lambda value: _is_whole(value, most))
-
-
 def _whole_numbers(fewest: int, most: int, largest: int = MOST_UNITS) -> Option:
     def holds(value: Any) -> bool:
-        return (
-            isinstance(value, list | tuple)
-            and fewest <= len(value) <= most
-            and all(_is_whole(number, largest) for number in value)
-        )
+        is_list = isinstance(value, list | tuple) and fewest <= len(value) <= most
+        return is_list and all(is_whole(number, 1, largest) for number in value)
 
     count = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return Option(f"a list of {count} whole numbers above 0, at most {largest:,}", holds)
+    return Option(f"a list of {count} whole numbers from 1 to {largest:,}", holds)
 
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
 
 
-_WHOLE_NUMBER = _whole_number()
+_WHOLE_NUMBER = whole_number(1, MOST_UNITS)
 _SHARE = Option("at least 0 and below 1", _is_share)
 
 
@@ -72,7 +61,7 @@ def _fully_connected(name: str, widths: Sequence[int]) -> ModelEntry:
 
 def _transformer(name: str, layers: int, width: int, feed_forward: int, heads: int) -> ModelEntry:
     sizes = {"layers": layers, "width": width, "feed_forward": feed_forward, "heads": heads}
-    options = {**dict.fromkeys(sizes, _WHOLE_NUMBER), "layers": _whole_number(MOST_LAYERS)}
+    options = {**dict.fromkeys(sizes, _WHOLE_NUMBER), "layers": whole_number(1, MOST_LAYERS)}
     module = f"{_ROOM}.transformer"
     return ModelEntry(name, module, "Transformer", settled=sizes, options=options, is_language_model=True)
 
