@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from batchlab.engine.observer import Observer, observed_metrics
-from batchlab.errors import InputError, shown
+from batchlab.errors import InputError, shown, spelled
 from batchlab.optim.registry import register_class
 from batchlab.own.raised import raised
 from batchlab.own.sweep import OwnSweep
@@ -62,7 +62,7 @@ class TorchSweep(OwnSweep):
         **search: Any,
     ) -> None:
         super().__init__(name, search_space, seed, engine, search, sys._getframe(1).f_globals.get("__file__"))
-        self._model, self._loss, self._training_step, self._metrics = model, loss, training_step, dict(metrics or {})
+        self._model, self._loss, self._training_step, self._metrics = model, loss, training_step, _checked(metrics)
         self._given, self._collate, self._loaders = {"train": train, "val": val, "test": test}, collate, loaders
         self._optimizer, self._schedule, self._observers = _by_name(optimizer), schedule, observers
         self._check()
@@ -133,6 +133,23 @@ class TorchSweep(OwnSweep):
             engine.microbatch_size,
             self._observers,
         )
+
+
+def _checked(metrics: Any) -> dict[str, Any]:
+    """Return metrics by name; InputError where they are none, or one would take the place of the loss."""
+    if metrics is None:
+        return {}
+    if not isinstance(metrics, Mapping):
+        kind = type(metrics).__name__
+        raise InputError(f'TorchSweep: `metrics` is a {kind}: give functions by name, {{"error": error}}.')
+    for name, metric in metrics.items():
+        if name == "loss":
+            raise InputError("TorchSweep: metrics: `loss` is always measured, and is the loss: choose another name.")
+        if not isinstance(name, str) or not name.isprintable() or name.split() != [name]:
+            raise InputError(f"TorchSweep: metrics: {shown(spelled(name))} is no name: give a word, such as error.")
+        if not callable(metric):
+            raise InputError(f"TorchSweep: metrics: {name} is no function: give one that returns one number.")
+    return dict(metrics)
 
 
 def _by_name(optimizer: Any) -> Any:
