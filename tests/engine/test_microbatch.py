@@ -1,4 +1,4 @@
-"""A batch in pieces: the gradient of the whole, for every family of models."""
+"""A batch in microbatches: the gradient of the whole, for every family of models."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def first_batch(program):
 
 
 def first_gradient(data, study, size):
-    """Return loss, gradient and running averages of the first batch, computed in pieces of `size`."""
+    """Return loss, gradient and running averages of the first batch, computed in microbatches of `size`."""
     program = make_program(data, study, size)
     if program._problem.image_view is None:
         in_double_precision(program)
@@ -111,7 +111,7 @@ def first_gradient(data, study, size):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_gradient_of_a_batch_is_that_of_its_pieces(family, make_digits_study):
+def test_the_gradient_of_a_batch_is_that_of_its_microbatches(family, make_digits_study):
     """Pieces of 256, 128, 100 (ragged; where there are no ghosts that it would cut) and 32 of a batch of 256."""
     model, data = FAMILIES[family]
     study = make_study(make_digits_study, model)
@@ -165,7 +165,7 @@ def test_auto_keeps_ghosts_whole(ghost_size, fits, expected, make_digits_study, 
 @pytest.mark.parametrize(
     ("size", "ghost_size", "expected"), [(256, 1, 128), (3, 1, 1), (96, 32, 32), (160, 32, 64), (50, 32, 32)]
 )
-def test_a_piece_is_halved_in_whole_ghosts(size, ghost_size, expected):
+def test_a_microbatch_is_halved_in_whole_ghosts(size, ghost_size, expected):
     assert microbatch.halved(size, ghost_size) == expected
 
 
@@ -185,7 +185,7 @@ def test_what_an_example_keeps_is_measured(make_digits_study):
     assert 2 * 16 * 4 <= size <= 20 * 16 * 4
 
 
-def test_a_device_that_runs_out_of_memory_gets_smaller_pieces(make_digits_study, monkeypatch):
+def test_a_device_that_runs_out_of_memory_gets_smaller_microbatches(make_digits_study, monkeypatch):
     """The step is computed again from its start: the gradient is the same."""
     model, data = FAMILIES["resnet_50"]
     study = make_study(make_digits_study, model)

@@ -137,7 +137,7 @@ def test_what_it_draws_depends_on_seed_trial_and_step_alone(make_program):
 
 
 def test_its_batch_normalisation_notes_every_microbatch(make_program):
-    """A batch of 32 in pieces of 12 is three of them; what is tried out before the first step does not count."""
+    """A batch of 32 in microbatches of 12 is three of them; what is tried out before the first step does not count."""
     state = trained(make_program(microbatch_size=12), 4)
 
     assert state["buffer.norm.num_batches_tracked"].tolist() == [4 * 3]
@@ -247,10 +247,10 @@ def test_gradients_that_stay_where_they_are_made_train_as_those_in_the_row(
     monkeypatch.setattr("batchlab.engine.parameters.SCATTERED", 1)
     scattered = make_program(**options)
 
-    row, pieces = trained(gathered, LAST), trained(scattered, LAST)
+    row, parts = trained(gathered, LAST), trained(scattered, LAST)
 
     assert (gathered._parameters.is_scattered, scattered._parameters.is_scattered) == (False, True)
-    np.testing.assert_allclose(pieces["parameters"], row["parameters"], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(parts["parameters"], row["parameters"], rtol=1e-5, atol=1e-7)
 
 
 class OneWide(nn.Module):

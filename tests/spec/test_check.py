@@ -148,7 +148,7 @@ def test_a_model_that_trains_one_by_one_needs_no_pack(make_digits, pack_size):
 
 
 @pytest.mark.parametrize("microbatch_size", [32, 64, 1000])
-def test_pieces_of_whole_ghosts_or_whole_batches_are_welcome(make_digits, microbatch_size):
+def test_microbatches_of_whole_ghosts_or_whole_batches_are_welcome(make_digits, microbatch_size):
     check_sweep(make_digits({"workload.model": "resnet_50", "engine": {"microbatch_size": microbatch_size}}))
 
 
