@@ -34,6 +34,9 @@ class Burning:
         self.clock, self.seconds, self.step = clock, seconds, 0
         self.trial_ids, self.diverged = np.arange(num_trials), {}
 
+    def state(self):
+        return {"parameters": np.zeros((len(self.trial_ids), 1000), np.uint8)}
+
     def advance(self, target):
         self.clock.now += self.seconds * (100 if self.step == 0 else target - self.step)
         self.step = target
@@ -79,6 +82,14 @@ def test_a_size_that_is_far_worse_ends_the_search(clock):
     size, _, tried = choose(clock, lambda size: 1e-3 * size if size == 1 else 3e-3 * size, 64)
 
     assert (size, tried) == (1, [1, 4])
+
+
+def test_packs_that_might_not_fit_into_the_memory_are_not_tried(clock, monkeypatch):
+    """A trial takes 2,000 bytes, and a quarter of 80,000 are for a pack: room for ten."""
+    monkeypatch.setattr(pack_size_module, "machine_bytes", lambda: 80_000)
+    size, _, tried = choose(clock, lambda size: 1e-3 + 1e-4 * size, 64)
+
+    assert (size, tried) == (8, [1, 4, 8])
 
 
 def test_a_gain_of_a_hundredth_is_no_gain(clock):
