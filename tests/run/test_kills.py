@@ -146,6 +146,7 @@ def test_a_killed_run_leaves_nothing_in_shared_memory(tmp_path, whom):
             run.process.kill()
         else:
             os.kill(max(workers), signal.SIGKILL)
+            run.process.terminate()  # it would go on without the worker
         run.process.wait()
         run.all_gone()
 
