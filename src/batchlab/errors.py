@@ -17,6 +17,7 @@
     |           +-- OlderSpecError    a study that is more of its sweep than the sweep's spec asks for
     +-- StorageError (OSError)        exit code 2: the disk refused (full, read-only)
     +-- TrialError (RuntimeError)     exit code 1: a trial raised inside a worker process
+    |   +-- LostOthersError           one of several workers of a trial hears no more of the others
     +-- Interrupted                   exit code 75: stopped by a signal, can be resumed
 
 A diverged trial, an unmet goal and a spent budget are outcomes, not errors: see `core.trial`.
@@ -102,6 +103,10 @@ class StorageError(BatchlabError, OSError):
 
 class TrialError(BatchlabError, RuntimeError):
     """A trial raised an exception in its worker process (divergence does not: it is an outcome)."""
+
+
+class LostOthersError(TrialError):
+    """One of several workers of a trial hears no more of the others: one has died, or the way to it is cut."""
 
 
 class Interrupted(BatchlabError):

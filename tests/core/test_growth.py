@@ -20,6 +20,7 @@ from batchlab.core.growth import continued, not_grown
         {"sweep.max_attempts": 40},
         {"engine.keep_states": True},
         {"engine.checkpoint_seconds": 1.0},
+        {"engine.workers_per_trial": 2, "engine.worker_timeout_seconds": 60.0},
         {"sweep.batch_sizes": [8, 16], "at": {"16": {"max_steps": 10}}},
         {"at": {"8": {"max_steps": 150}}},
     ],

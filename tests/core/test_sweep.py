@@ -93,7 +93,8 @@ def test_a_microbatch_is_as_large_as_fits_or_as_told(size, expected):
 def test_the_known_keys_are_those_of_the_table():
     assert failure({"engine.colour": "red"}).endswith(
         "Known: engine.checkpoint_seconds, engine.cpus_per_trial, engine.device, engine.gpus_per_trial, "
-        "engine.keep_states, engine.microbatch_size, engine.pack_size, engine.precision."
+        "engine.keep_states, engine.microbatch_size, engine.pack_size, engine.precision, "
+        "engine.worker_timeout_seconds, engine.workers_per_trial."
     )
 
 
@@ -104,6 +105,18 @@ def test_the_known_keys_are_those_of_the_table():
         ({"workload.model": REMOVE}, "`workload.model` is missing."),
         ({"name": "../digits"}, "`name` = '../digits': begin with a letter or digit"),
         ({"seed": -1}, "`seed` = -1: give at least 0."),
+        ({"engine.workers_per_trial": 0}, "`engine.workers_per_trial` = 0: give at least 1."),
+        ({"engine.workers_per_trial": 1.5}, "`engine.workers_per_trial` = 1.5: give a whole number."),
+        ({"engine.workers_per_trial": 5000}, "`engine.workers_per_trial` = 5000: give at most 1024."),
+        ({"engine.worker_timeout_seconds": 0.1}, "`engine.worker_timeout_seconds` = 0.1: give at least 1"),
+        (
+            {"engine.workers_per_trial": 2, "workload": {"dataset": "nqm", "model": "quadratic", "optimizer": "sgd"}},
+            "`engine.workers_per_trial` = 2: nqm/quadratic/sgd is computed by formulas",
+        ),
+        (
+            {"engine.workers_per_trial": 2, "workload": {"command": "train"}},
+            "`engine.workers_per_trial` is not for a loop of your own",
+        ),
         # batch sizes
         ({"sweep.batch_sizes": [16, 0]}, "`sweep.batch_sizes[1]` = 0: give at least 1."),
         ({"sweep.batch_sizes": [-4]}, "`sweep.batch_sizes[0]` = -4: give at least 1."),

@@ -9,7 +9,8 @@ from torch import nn
 
 from batchlab.engine import buckets as buckets_module
 from batchlab.engine.buckets import Buckets
-from batchlab.engine.exchange import ALONE, Share
+from batchlab.engine.exchange import ALONE
+from batchlab.engine.share import Share
 from batchlab.engine.whole_batch import WholeBatch
 from batchlab.errors import SpecError, TrainerError
 from batchlab.optim.layout import Layout
@@ -150,7 +151,7 @@ def test_what_cannot_be_shared_is_refused(gang, case, told):
 @pytest.mark.parametrize("num_examples", [1, 5, 16, 17, 31])
 @pytest.mark.parametrize("ghost_size", [1, 4])
 def test_shares_are_whole_ghosts_and_make_up_the_whole(ghost_size, num_examples):
-    shares = [Share(Pretended(rank, 3), ghost_size)(slice(8, 8 + num_examples)) for rank in range(3)]
+    shares = [Share(rank, 3, ghost_size)(slice(8, 8 + num_examples)) for rank in range(3)]
 
     assert [place for each in shares for place in range(8, 8 + num_examples)[each.start - 8 : each.stop - 8]] == list(
         range(8, 8 + num_examples)

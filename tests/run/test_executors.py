@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batchlab.run.executors import make_executor as choose
+from batchlab.run.gang import GangExecutor
 from batchlab.run.here import HereExecutor
 from batchlab.run.local import LocalExecutor
 from tests.contracts.executors import ExecutorContract
@@ -20,6 +21,32 @@ class TestLocal(ExecutorContract):
         (worker,) = executor._workers
         worker.process.kill()
         worker.process.join()
+
+
+class TestGang(ExecutorContract):
+    """A gang of two, of which the one that follows dies; the trainer knows nothing of exchanges, and both train all."""
+
+    @pytest.fixture
+    def make_executor(self):
+        return lambda trainer, batch_sizes: GangExecutor(trainer, batch_sizes, num_workers=1, size=2, timeout=60)
+
+    @staticmethod
+    def kill_worker(executor):
+        kill_member(executor, rank=1)
+
+
+@pytest.mark.slow
+class TestGangWhoseFirstDies(TestGang):
+    @staticmethod
+    def kill_worker(executor):
+        kill_member(executor, rank=0)
+
+
+def kill_member(executor, rank):
+    (gang,) = executor._workers
+    process = gang._members[rank].process
+    process.kill()
+    process.join()
 
 
 class TestHere(ExecutorContract):

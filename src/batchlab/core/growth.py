@@ -48,7 +48,8 @@ def fixed_digest(sweep: Sweep) -> str:
     """Return a short text that all specs share that one sweep can grow through, and no other has."""
     plain = sweep.model_dump(mode="json", exclude_defaults=True, exclude={"at"})
     plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _GROWING}
-    plain.get("engine", {}).pop("checkpoint_seconds", None)
+    for name in COSTS_ONLY - {"keep_states"}:
+        plain.get("engine", {}).pop(name, None)
     if not plain.get("engine", True):
         del plain["engine"]
     plain.get("engine", {}).pop("keep_states", None)  # labs that keep states have the digest of an empty table

@@ -20,6 +20,7 @@ from batchlab.core.limits import (
     MOST_SEED,
     MOST_STEPS,
     MOST_TRIALS,
+    MOST_WORKERS,
 )
 from batchlab.core.space import SearchSpace
 from batchlab.core.study import Study
@@ -116,8 +117,12 @@ class SearchPlan(Value):
 CHECKPOINT_SECONDS = 20.0
 """Between two checkpoints of a pack, where a spec does not say."""
 
-COSTS_ONLY = frozenset({"keep_states", "checkpoint_seconds"})
-"""What of `[engine]` decides what a run costs, and nothing of its results: a stored sweep may be run with another."""
+WORKER_TIMEOUT_SECONDS = 600.0
+"""How long a worker of several that train one trial may stall, where a spec does not say."""
+
+COSTS_ONLY = frozenset({"keep_states", "checkpoint_seconds", "workers_per_trial", "worker_timeout_seconds"})
+"""What of `[engine]` decides what a run costs, and nothing of its results but rounding: a stored sweep may be run with
+another."""
 
 
 class Engine(Value):
@@ -145,6 +150,12 @@ class Engine(Value):
 
     gpus_per_trial: Annotated[int, Field(ge=0, le=1000)] | None = None
     """GPUs that each trial of a loop of one's own sees; all of them where not set."""
+
+    workers_per_trial: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 1
+    """Processes that train one trial together, each a share of every batch."""
+
+    worker_timeout_seconds: Annotated[float, Field(ge=1, le=86_400)] = WORKER_TIMEOUT_SECONDS
+    """How long one of them may stall before it is given up, and the trial goes on from its last checkpoint."""
 
     keep_states: bool = False
     """Keep the last state of every pack, so that a study that grows need not train its trials from the start."""
@@ -197,6 +208,11 @@ class Sweep(Value):
         for batch_size, changes in (self.at or {}).items():
             self._check_changes(batch_size, changes)
         self._check_loop()
+        if self.engine.workers_per_trial > 1 and self.workload.is_closed_form:
+            raise ValueError(
+                f"`engine.workers_per_trial` = {self.engine.workers_per_trial}: {self.workload.name} is computed by "
+                "formulas, which one worker has; leave it out"
+            )
         for name, each in self.search_space.root.items():
             if getattr(each, "batch_size", None) is not None:
                 raise ValueError(f"`search_space.{shown(name)}.batch_size` is that of each study; leave it out")

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from batchlab.core.study import Study
+from batchlab.errors import SpecError
 
 LOSS_BOUND = 1e6
 """A training loss above this counts as diverged: the explosion bound."""
@@ -89,6 +90,11 @@ class Trainer(Protocol):
     - `check(study)` raises SpecError where the study cannot be trained; called before anything is.
     - `pack_size(study)` returns how many trials train together: a number, or `UpTo(most)` to have it measured.
 
+    and two where several workers can train one trial together (`engine.workers_per_trial`):
+
+    - `check_shared(study, num_workers)` raises SpecError where so many cannot.
+    - `join(exchange)` makes it one of several: see `engine.exchange`.
+
     and two values:
 
     - `stays_here`: true where it cannot be sent to worker processes; it then trains in a thread of this one.
@@ -111,16 +117,30 @@ def check_study(trainer: Trainer, study: Study) -> None:
         check(study)
 
 
-def wanted_pack_size(trainer: Trainer, study: Study) -> int | UpTo:
+def check_shared(trainer: Trainer, study: Study, num_workers: int) -> None:
+    """Raise SpecError where a trainer cannot let so many workers train one trial of a study together."""
+    check = getattr(trainer, "check_shared", None)
+    if check is None:
+        raise SpecError(
+            f"engine.workers_per_trial = {num_workers}: {type(trainer).__qualname__} trains each trial on one worker; "
+            "leave it out."
+        )
+    check(study, num_workers)
+
+
+def wanted_pack_size(trainer: Trainer, study: Study, num_workers: int = 1) -> int | UpTo:
     """Return how many trials of a study shall train together: by the spec, else by the trainer, else measured.
 
-    Those of a pack agree on the batch size of every update, so where that is scheduled each trains alone.
+    Those of a pack agree on the batch size of every update, so where that is scheduled each trains alone; and so does
+    each that has several workers, where the spec does not say.
     """
     if study.workload.schedules_batch_size:
         return 1
     size = study.engine.get("pack_size", "auto")
     if size != "auto":
         return int(size)
+    if num_workers > 1:
+        return 1
     tell = getattr(trainer, "pack_size", None)
     wanted: int | UpTo = measured_pack_size(study) if tell is None else tell(study)
     return UpTo(min(wanted.most, study.trials)) if isinstance(wanted, UpTo) else wanted

@@ -28,7 +28,7 @@ class SharedArray:
     """
 
     def __init__(self, array: np.ndarray) -> None:
-        number = _nameless_file()
+        number = nameless_file()
         os.ftruncate(number, max(1, array.nbytes))
         self._open(number, array.shape, array.dtype)
         np.copyto(self.array(), array)
@@ -59,7 +59,7 @@ def _inherited(handle: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Sha
     return shared
 
 
-def _nameless_file() -> int:
+def nameless_file() -> int:
     """Open a file that is in no folder: in memory where the system can, else a temporary one."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("batchlab", os.MFD_CLOEXEC)

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from batchlab.engine.exchange import ALONE, Exchange, Share
+from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import Forward
 from batchlab.engine.microbatch import ghost_size_of, halved
+from batchlab.engine.share import OBSERVED_BY_ONE, Share
 from batchlab.engine.whole_batch import WholeBatch
 from batchlab.errors import BatchlabError, SpecError
 from batchlab.models.base import Network
@@ -48,6 +50,14 @@ class Sharing:
         return halved(microbatch_size, ghost_size)
 
 
+def share_of(network: nn.Module, rank: int, size: int) -> Share:
+    """Return what one of several workers computes of each microbatch of a network.
+
+    A module of somebody else's may normalise over a microbatch or draw for it, which takes all workers at each.
+    """
+    return Share(rank, size, ghost_size_of(network), needs_all=not isinstance(network, Network))
+
+
 def share_trials(
     exchange: Exchange,
     forward: Forward,
@@ -66,10 +76,10 @@ def share_trials(
     if exchange.size == 1:
         return Sharing(), microbatch_size
     if is_observed:
-        raise SpecError("Observers see the gradients of one worker: train without them, or take one for a trial.")
+        raise SpecError(OBSERVED_BY_ONE)
     network = forward.network
     is_ours = isinstance(network, Network)
-    share = Share(exchange, ghost_size_of(network), needs_all=not is_ours)
+    share = share_of(network, exchange.rank, exchange.size)
     forward.parameters.share(exchange)
     if is_ours:
         scaled = microbatch_size * exchange.size if is_measured else microbatch_size

@@ -15,8 +15,10 @@ from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_network
 from batchlab.engine.device import find_device
 from batchlab.engine.observer import Observer, observed_metrics
+from batchlab.engine.share import OBSERVED_BY_ONE, Share
 from batchlab.engine.shared import MappedArray, SharedArray, share
-from batchlab.models.registry import build_model, is_packable
+from batchlab.errors import SpecError
+from batchlab.models.registry import build_model, ghost_size, is_packable
 
 if TYPE_CHECKING:
     import torch
@@ -63,6 +65,16 @@ class TorchTrainer:
         from batchlab.engine.buildable import check_buildable
 
         check_buildable(study, self._facts, self._device)
+
+    def check_shared(self, study: Study, num_workers: int) -> None:
+        """Raise SpecError where the batch cannot be shared by so many workers."""
+        if self._observers:
+            raise SpecError(OBSERVED_BY_ONE)
+        Share(0, num_workers, ghost_size(study.workload.model)).check(study.batch_size, study.batch_size)
+
+    def join(self, exchange: Exchange) -> None:
+        """Train what is asked for from now on as one of several workers."""
+        self._exchange = exchange
 
     def pack_size(self, study: Study) -> int | UpTo:
         """Return 1 for a model that trains one by one; else the most that may be worth a measurement."""

@@ -99,6 +99,14 @@ class FileTrainer:
         """Let the trainer check a study."""
         self._own.check(study)
 
+    def check_shared(self, study: Study, num_workers: int) -> None:
+        """Let the trainer check whether so many workers can train one trial."""
+        self._own.check_shared(study, num_workers)
+
+    def join(self, exchange: Any) -> None:
+        """Let the trainer be one of several workers."""
+        self._own.join(exchange)
+
     def pack_size(self, study: Study) -> int | UpTo:
         """Return what the trainer says."""
         size: int | UpTo = self._own.pack_size(study)

@@ -16,12 +16,15 @@ from batchlab.data.base import train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
 from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
+from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
 from batchlab.engine.microbatch import MicrobatchSize
 from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
+from batchlab.engine.share import OBSERVED_BY_ONE
+from batchlab.engine.sharing import share_of
 from batchlab.engine.source import Source, Split
 from batchlab.errors import SpecError, TrainerError
 from batchlab.own.content import moved
@@ -55,6 +58,7 @@ class OwnTrainer:
         observers: Sequence[Observer] = (),
     ) -> None:
         self._observers = tuple(observers)
+        self._exchange: Exchange = ALONE
         self._make_network, self._loss, self._training_step, self._metrics = make_network, loss, training_step, metrics
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._examples, self._measured = dict(examples), dict[str, Source]()
@@ -66,6 +70,17 @@ class OwnTrainer:
         if size not in ("auto", 1) and self._trains_one_by_one:
             reason = "with a `training_step`" if self._training_step is not None else "on a Dataset that is read"
             raise SpecError(f'engine.pack_size = {size}: trials {reason} train one by one; use 1 or "auto".')
+
+    def check_shared(self, study: Study, num_workers: int) -> None:
+        """Raise SpecError where the batch cannot be shared by so many workers."""
+        if self._observers:
+            raise SpecError(OBSERVED_BY_ONE)
+        share = share_of(self.network(study.seed), 0, num_workers)
+        share.check(study.batch_size, self._microbatch_size or study.batch_size)
+
+    def join(self, exchange: Exchange) -> None:
+        """Train what is asked for from now on as one of several workers."""
+        self._exchange = exchange
 
     def pack_size(self, study: Study) -> int | UpTo:
         """Return 1 where trials cannot be vectorised, or not with the same result; else what may be measured."""
@@ -87,7 +102,9 @@ class OwnTrainer:
         problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
         whole: MicrobatchSize = "auto" if self._training_step is None else len(problem.train)
         microbatch_size = self._microbatch_size or whole
-        program = TorchProgram(problem, study, points, self._precision, microbatch_size, self._observers)
+        program = TorchProgram(
+            problem, study, points, self._precision, microbatch_size, self._observers, self._exchange
+        )
         if state is not None:
             program.restore(state)
         return program

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from batchlab.core.study import Study
-from batchlab.core.sweep import Sweep
+from batchlab.core.sweep import COSTS_ONLY, Sweep
 from batchlab.engine.base import Trainer, check_study
 from batchlab.errors import InputError
 from batchlab.plan.measure import SECONDS, check_workers, measure
@@ -70,7 +70,7 @@ def _in_turn(studies: Sequence[Study], turn: int) -> Sequence[Study]:
 
 def _engine(sweep: Sweep) -> dict[str, Any]:
     """Return the settings that a step may be faster or slower for."""
-    others = ("pack_size", "keep_states", "checkpoint_seconds")
+    others = {"pack_size", *COSTS_ONLY}
     return {name: value for name, value in sweep.engine.plain().items() if name not in others}
 
 

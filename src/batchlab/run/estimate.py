@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from batchlab.run import pack_size_cache
 from batchlab.run.answer import answer
 from batchlab.run.errand import CalibrateTask, Errand
 from batchlab.run.executor import Executor
-from batchlab.run.executors import make_executor
+from batchlab.run.executors import check_gangs, make_executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
 from batchlab.run.progress import count_evaluations
@@ -73,11 +73,16 @@ def estimate_sweep(
     The best pack size, where this machine has not measured it before, is measured first and remembered.
     """
     trainer, studies = trainer or make_trainer(sweep, data_dir), sweep.studies()
+    together = sweep.engine.workers_per_trial
+    if together > 1:
+        check_gangs(sweep, trainer)
     seen: dict[int, tuple[Calibration, Pilot]] = {}
-    with closing(make_executor(trainer, [], num_workers=1)) as executor:
+    with closing(make_executor(trainer, [], num_workers=1, engine=sweep.engine)) as executor:
         for study in studies:
-            calibration = _calibrate(executor, study, tell)
+            calibration = _calibrate(executor, study, tell) if together == 1 else _time(executor, study, tell)
             pilot = _fly(executor, study, calibration, len(studies), tell)
+            if together > 1:
+                calibration, pilot = _of_all(together, calibration, pilot)
             seen[study.batch_size] = calibration, pilot
             tell(f"batch size {study.batch_size:>6}: {_describe(calibration, pilot, study)}")
     goals = {size: pilot.goal_steps for size, (_, pilot) in seen.items() if pilot.goal_steps is not None}
@@ -87,10 +92,23 @@ def estimate_sweep(
 def _calibrate(executor: Executor, study: Study, tell: Tell) -> Calibration:
     calibration = pack_size_cache.recall(study)
     if calibration is None:
-        point = study.metaparameters(draw_points(study)[0])
-        calibration = Calibration(*_answer(executor, CalibrateTask(study, point), tell))
+        calibration = _time(executor, study, tell)
         pack_size_cache.remember(study, calibration)
     return calibration
+
+
+def _time(executor: Executor, study: Study, tell: Tell) -> Calibration:
+    """Return the pack size and the time of a step as they are measured now."""
+    point = study.metaparameters(draw_points(study)[0])
+    return Calibration(*_answer(executor, CalibrateTask(study, point), tell))
+
+
+def _of_all(together: int, calibration: Calibration, pilot: Pilot) -> tuple[Calibration, Pilot]:
+    """Return what was measured with several workers for a trial as the time of all of them, whoever waits."""
+    return (
+        replace(calibration, seconds_per_trial_step=together * calibration.seconds_per_trial_step),
+        replace(pilot, seconds_per_evaluation=together * pilot.seconds_per_evaluation),
+    )
 
 
 def _fly(executor: Executor, study: Study, calibration: Calibration, num_studies: int, tell: Tell) -> Pilot:

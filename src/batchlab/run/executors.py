@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 
 from batchlab.core.limits import MOST_WORKERS
-from batchlab.core.sweep import Sweep
-from batchlab.engine.base import Trainer
+from batchlab.core.sweep import Engine, Sweep
+from batchlab.engine.base import Trainer, check_shared
 from batchlab.errors import InputError, shown, unknown_name
 from batchlab.loops.resources import trials_at_once
 from batchlab.run.cluster_address import check_address
 from batchlab.run.executor import Executor
+from batchlab.run.gang import GangExecutor
 from batchlab.run.gpus import count_workers, find_gpus
 from batchlab.run.here import HereExecutor
 from batchlab.run.local import LocalExecutor
 
 KINDS = ("local", "ray")
+DEFAULT_ENGINE = Engine()
 StartExecutor = Callable[[list[int]], Executor]
 """Starts the workers for studies of these batch sizes."""
 
@@ -39,7 +42,37 @@ def choose_executor(
         raise InputError(f"--address {shown(address)} is that of a Ray cluster: add --executor ray.")
     gpus = None if _stays_here(trainer) else find_gpus(sweep, num_gpus)
     count = count_workers(gpus, num_workers, default_workers(sweep))
-    return lambda batch_sizes: make_executor(trainer, batch_sizes, count, gpus)
+    if sweep.engine.workers_per_trial > 1:
+        check_gangs(sweep, trainer)
+        is_given = num_workers is not None or bool(gpus)
+        count = _count_gangs(sweep.engine.workers_per_trial, count, is_given=is_given)
+    return lambda batch_sizes: make_executor(trainer, batch_sizes, count, gpus, sweep.engine)
+
+
+def _count_gangs(size: int, num_processes: int, *, is_given: bool) -> int:
+    """Return how many gangs so many processes are; InputError where they are too few for one."""
+    if num_processes < size and is_given:
+        raise InputError(
+            f"engine.workers_per_trial = {size} needs {size} processes for a trial, each with a GPU where GPUs are "
+            f"used, and there are {num_processes}: give --workers {size} or more, or a smaller number for a trial."
+        )
+    return max(1, num_processes // size)
+
+
+def check_gangs(sweep: Sweep, trainer: Trainer) -> None:
+    """Raise InputError where as many workers as a sweep asks for cannot train one trial of it together."""
+    size = sweep.engine.workers_per_trial
+    if _stays_here(trainer):
+        raise InputError(
+            f"engine.workers_per_trial = {size}: a network that was written at a prompt trains in this process; save "
+            "it in a file."
+        )
+    if sys.platform != "linux":
+        raise InputError(
+            f"engine.workers_per_trial = {size}: start it by torchrun; batchlab itself does on Linux only."
+        )
+    for study in sweep.studies():
+        check_shared(trainer, study, size)
 
 
 def _on_cluster(
@@ -50,6 +83,11 @@ def _on_cluster(
             "--executor ray: a loop of your own, and a network that was written at a prompt, train on this machine "
             "alone. Leave it out."
         )
+    if sweep.engine.workers_per_trial > 1:
+        raise InputError(
+            f"--executor ray: engine.workers_per_trial = {sweep.engine.workers_per_trial} is for one machine, or for "
+            "torchrun. Leave one of both out."
+        )
     from batchlab.run.ray import RayExecutor, import_ray
 
     import_ray()
@@ -59,11 +97,20 @@ def _on_cluster(
 
 
 def make_executor(
-    trainer: Trainer, batch_sizes: list[int], num_workers: int, gpus: Sequence[str] | None = None
+    trainer: Trainer,
+    batch_sizes: list[int],
+    num_workers: int,
+    gpus: Sequence[str] | None = None,
+    engine: Engine = DEFAULT_ENGINE,
 ) -> Executor:
-    """Return worker processes, each with one of the GPUs; for a trainer that cannot leave this one, a thread."""
+    """Return worker processes, or gangs of them, each with one of the GPUs; for a trainer that cannot leave this
+    process, a thread.
+    """
     if _stays_here(trainer):
         return HereExecutor(trainer, batch_sizes)
+    size, timeout = engine.workers_per_trial, engine.worker_timeout_seconds
+    if size > 1:
+        return GangExecutor(trainer, batch_sizes, num_workers, gpus, size=size, timeout=timeout)
     return LocalExecutor(trainer, batch_sizes, num_workers, gpus)
 
 

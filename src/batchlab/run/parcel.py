@@ -68,6 +68,11 @@ class Descriptor:
     def __init__(self, number: int) -> None:
         self._number = number
 
+    @property
+    def path(self) -> str:
+        """By which Linux lets this process open the file once more."""
+        return f"/proc/self/fd/{self._number}"
+
     def become(self, number: int) -> None:
         """Take the place of another open file."""
         os.dup2(self._number, number)

@@ -99,9 +99,11 @@ def run_sweep(
         start = choose_executor(executor, sweep, trainer, num_workers, num_gpus, address)
         store = Lab.create(lab)
         with store.locked():
+            before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
             sweep = store.admit(sweep)
             runs = _study_runs(sweep, store, only, own_trainer, changed_code)
-            _Runner(runs, trainer, start, display or default_display(), SetAside(lab)).run()
+            runner = _Runner(runs, trainer, start, display or default_display(), SetAside(lab), num_together)
+            runner.run(_remark(before, num_together))
     results = store.results(sweep)
     if not results.results:
         return None
@@ -133,6 +135,16 @@ def _study_runs(
     ]
 
 
+def _remark(before: int | None, num_together: int) -> str | None:
+    """Return what is to be said where a sweep goes on with another number of workers for each trial."""
+    if before in (None, num_together):
+        return None
+    return (
+        f"engine.workers_per_trial was {before} and is {num_together} now: what is finished stays, the rest goes on as "
+        "it would have, to rounding."
+    )
+
+
 def _is_finished(sweep: Sweep, lab: Path) -> bool:
     """Return whether a lab holds all studies of a sweep as they are asked for, so that nothing is to be trained."""
     folders = [(study, Lab(lab).study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
@@ -151,8 +163,10 @@ class _Runner:
         start: StartExecutor,
         display: Display,
         aside: SetAside,
+        num_together: int = 1,
     ) -> None:
         self._trainer, self._start, self._display, self._aside = trainer, start, display, aside
+        self._num_together = num_together
         self._runs = {run.study.batch_size: run for run in runs}
         self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
         self._calibrating: set[int] = set()
@@ -160,14 +174,19 @@ class _Runner:
         self._num_running = 0
         self._is_stopping = False
 
-    def run(self) -> None:
-        """Keep the workers busy until every study is finished, or a signal asks for the end."""
+    def run(self, remark: str | None = None) -> None:
+        """Keep the workers busy until every study is finished, or a signal asks for the end.
+
+        A remark is made first, unless there is nothing to do.
+        """
         for run in self._runs.values():
             self._settle_pack_size(run)
         if all(run.is_done for run in self._runs.values()):
             return
         executor = self._start(list(self._runs))
         with self._stopping_on_signals(executor), closing(executor), self._display:
+            if remark is not None:
+                self._display.say(remark)
             self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
             raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
@@ -253,8 +272,8 @@ class _Runner:
 
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the record, the spec, the trainer or the calibration file; else it is measured."""
-        wanted = wanted_pack_size(self._trainer, run.study)
-        remembered = pack_size_cache.recall(run.study)
+        wanted = wanted_pack_size(self._trainer, run.study, self._num_together)
+        remembered = pack_size_cache.recall(run.study) if self._num_together == 1 else None
         if remembered:
             self._progress[run.study.batch_size].seconds_per_trial_step = remembered.seconds_per_trial_step
         if run.is_finished:

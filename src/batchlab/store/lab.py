@@ -214,6 +214,11 @@ class Lab:
             self.save_spec(sweep)
         return sweep
 
+    def workers_per_trial(self, name: str) -> int | None:
+        """Return how many workers trained a trial when a sweep was last run; None where it never was."""
+        has_run = is_there(self._sweep_folder(name) / "sweep.json")
+        return self._spec(name).engine.workers_per_trial if has_run else None
+
     def _as_studied(self, sweep: Sweep) -> Sweep:
         """Return a spec that is stored anew, with what it leaves open as the studies that are there already have it."""
         kept: dict[str, Any] = {}
