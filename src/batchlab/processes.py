@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 
@@ -71,6 +72,31 @@ def is_running(process: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     return True
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which of several processes that torchrun has started one is."""
+
+    rank: int
+    size: int
+    local_rank: int
+    """Among those of its machine."""
+
+
+def torchrun_place() -> Place | None:
+    """Return which process of torchrun this one is; None where it was started otherwise, or is the only one."""
+    values = [os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK")]
+    if "TORCHELASTIC_RUN_ID" not in os.environ or not all(value.isdecimal() for value in values):
+        return None
+    place = Place(*(int(value) for value in values))
+    return place if place.size > 1 else None
+
+
+def is_serving() -> bool:
+    """Return whether this process follows another one of torchrun, which speaks for both."""
+    place = torchrun_place()
+    return place is not None and place.rank > 0
 
 
 def _watch_parent() -> None:

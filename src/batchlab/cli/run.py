@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -20,11 +23,15 @@ from batchlab.cli.options import (
     print_text,
     warn,
 )
-from batchlab.errors import InputError, shown
+from batchlab.errors import BatchlabError, InputError, Interrupted, shown
+from batchlab.processes import is_serving
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
     from batchlab.own.sweep import OwnSweep
+
+PATIENCE_SECONDS = 10.0
+"""How long a process of torchrun with a bad spec waits for the first one to say so."""
 
 
 def run(
@@ -56,6 +63,8 @@ def run(
     Every batch size is tuned by itself: the same number of trials that do not diverge, each at its own point of
     the search space. At the end the curve is printed, as `batchlab curve` does.
     """
+    if is_serving():
+        _serve(spec, settings or [], data, is_run=not dry_run)
     sweep, own = load_spec(spec, settings or [])
     if dry_run:
         from batchlab.cli.dry_run import print_dry_run
@@ -87,6 +96,24 @@ def run(
         _print_saving(sweep, lab)
 
 
+def _serve(spec: str, settings: list[str], data: Path | None, *, is_run: bool) -> NoReturn:
+    """Follow the first process that torchrun has started: it says what there is to say.
+
+    Where the spec cannot be read it says that, too, and torchrun ends all; else it is wrong on this machine alone.
+    """
+    from batchlab.run.runner import run_sweep
+
+    signal.signal(signal.SIGTERM, lambda number, frame: os._exit(Interrupted.exit_code))
+    try:
+        sweep, own = load_spec(spec, settings)
+    except BatchlabError:
+        time.sleep(PATIENCE_SECONDS)
+        raise
+    if is_run:
+        run_sweep(own or sweep, "", data_dir=data)
+    raise typer.Exit
+
+
 def load_spec(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
     """Return the sweep that is meant, and who brings it where that is a file of Python."""
     if not spec.endswith(".py"):
@@ -94,12 +121,12 @@ def load_spec(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
         from batchlab.spec.load import load_sweep
 
         sweep = load_sweep(spec, settings)
-        if isinstance(sweep.workload, OwnLoop):
+        if isinstance(sweep.workload, OwnLoop) and not is_serving():
             warn(f"{shown(spec)} has a command, which is run once for each trial: {shown(sweep.workload.command)}")
         return sweep, None
     from batchlab.own.python_file import load_own_sweep
 
-    if Path(spec).is_file():
+    if Path(spec).is_file() and not is_serving():
         warn(f"{shown(spec)} is executed, here and by every worker: a file of Python is code")
     own = load_own_sweep(Path(spec))
     own.change(settings)

@@ -3,30 +3,128 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
+import torch
 import torch.distributed as dist
+from torch.distributed.rendezvous import rendezvous
 
 from batchlab.engine.exchange import Distributed
+from batchlab.errors import LostOthersError
 
 BACKENDS = {"cuda": "cpu:gloo,cuda:nccl"}
 """By the device of a trial; elsewhere gloo."""
 
+NEVER_SECONDS = 30 * 86_400.0
+"""When PyTorch gives up waiting, where nobody is to give up: a month."""
 
-def meet(place: str, rank: int, size: int, device: str, seconds: float, begun: Callable[[], None]) -> Distributed:
+JOIN_SECONDS = 600.0
+"""How long processes that were started together may wait for each other."""
+
+LATER_SECONDS = 60.0
+"""By how much longer the others wait than the first process, which can say who is silent."""
+
+BEAT_SECONDS = 1.0
+
+
+def meet(place: str, rank: int, size: int, device: str, begun: Callable[[], None]) -> Distributed:
     """Join the processes of this machine that share a file: no port has to be agreed on.
 
-    Each of them calls this with a rank of its own, from 0, and it returns once all have. An exchange may take so many
-    `seconds`; `begun` is called where one begins.
+    Each of them calls this with a rank of its own, from 0, and it returns once all have. `begun` is called where an
+    exchange begins: whoever started them looks after those that stall.
     """
-    if sys.platform == "linux":  # what they have to say to each other is nobody else's business
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    _stay_on_this_machine()
     store = dist.FileStore(place, size)  # type: ignore[attr-defined]
-    dist.init_process_group(_backend(device), store=store, rank=rank, world_size=size, timeout=timedelta(0, seconds))
+    never = timedelta(seconds=NEVER_SECONDS)
+    dist.init_process_group(_backend(device), store=store, rank=rank, world_size=size, timeout=never)
     return Distributed(begun=begun)
 
 
 def _backend(device: str) -> str:
     return BACKENDS.get(device.partition(":")[0], "gloo")
+
+
+def _stay_on_this_machine() -> None:
+    """Let gloo talk over the loopback interface, unless the user has named another."""
+    if sys.platform == "linux":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+
+
+class Assembly:
+    """The processes that torchrun has started, seen from one of them. Orders go apart from the exchange.
+
+    An exchange, or an order that is to be heard, may take so many `seconds` before the first process gives the others
+    up. They wait for an order for ever, because it may evaluate for long.
+    """
+
+    def __init__(self, device: str, seconds: float) -> None:
+        if os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
+            _stay_on_this_machine()
+        store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=JOIN_SECONDS)))
+        never, patience = timedelta(seconds=NEVER_SECONDS), timedelta(seconds=seconds)
+        later = patience + timedelta(seconds=LATER_SECONDS) if rank else patience
+        dist.init_process_group(_backend(device), store=store, rank=rank, world_size=size, timeout=later)
+        self._orders = dist.new_group(backend="gloo", timeout=never if rank else patience)
+        self._turns = dist.new_group(backend="gloo", timeout=never)
+        self._store = dist.PrefixStore("batchlab", store)  # type: ignore[attr-defined]
+        self._rank, self._size = rank, size
+        self._store.set(f"name/{rank}", f"rank {rank} of {size} (process {os.getpid()} on {socket.gethostname()})")
+        self._is_over = threading.Event()
+        self._beating = threading.Thread(target=self._keep_beating, daemon=True)
+        self._beating.start()
+        self.exchange = Distributed()
+        self.wait_for_all()
+
+    def tell(self, order: Any) -> None:
+        """Tell all others something, as the first."""
+        with self._or_lost():
+            dist.broadcast_object_list([order], src=0, group=self._orders, device=torch.device("cpu"))
+
+    def hear(self) -> Any:
+        """Return what the first tells."""
+        heard: list[Any] = [None]
+        with self._or_lost():
+            dist.broadcast_object_list(heard, src=0, group=self._orders, device=torch.device("cpu"))
+        return heard[0]
+
+    def wait_for_all(self) -> None:
+        """Return once all have called this."""
+        with self._or_lost():
+            dist.barrier(group=self._turns)
+
+    def silent(self) -> list[str]:
+        """Return who shows no sign of life: the others, by rank, process and machine."""
+        before = self._beats()
+        time.sleep(3 * BEAT_SECONDS)
+        after = self._beats()
+        return [self._store.get(f"name/{rank}").decode() for rank in before if before[rank] == after[rank]]
+
+    def _beats(self) -> dict[int, bytes]:
+        return {rank: self._store.get(f"beat/{rank}") for rank in range(self._size) if rank != self._rank}
+
+    def _keep_beating(self) -> None:
+        number = 0
+        with suppress(RuntimeError):  # whoever keeps the numbers has ended
+            while number == 0 or not self._is_over.wait(BEAT_SECONDS):
+                number += 1
+                self._store.set(f"beat/{self._rank}", str(number))
+
+    def close(self) -> None:
+        """Show no more signs of life: a thread that is at it while Python ends would bring it down."""
+        self._is_over.set()
+        self._beating.join()
+
+    @contextmanager
+    def _or_lost(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise LostOthersError(f"Rank {self._rank} of {self._size} has lost the others: {reason}") from error

@@ -11,7 +11,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,13 +20,13 @@ from typing import Any
 from batchlab.engine.base import Trainer
 from batchlab.engine.leading import LeadingTrainer, Order, follow
 from batchlab.engine.shared import nameless_file
-from batchlab.errors import BatchlabError, LostOthersError, TrialError
+from batchlab.errors import BatchlabError, LostOthersError
 from batchlab.run.executor import Event, Failed
 from batchlab.run.gpus import gpu_variables
 from batchlab.run.local import LocalExecutor, Worker
 from batchlab.run.parcel import Content, Descriptor, Parcel
 from batchlab.run.pulse import Pulse, Watch
-from batchlab.run.work import Bench, attempt
+from batchlab.run.work import Bench, as_told, attempt
 from batchlab.run.worker import Life, WorkerProcess
 
 LOOK_SECONDS = 0.5
@@ -35,9 +34,6 @@ LOOK_SECONDS = 0.5
 
 GRACE_SECONDS = 10.0
 """How long the others of a gang may take to tell what has happened, once one is in trouble."""
-
-NEVER_SECONDS = 30 * 86_400.0
-"""When PyTorch would give up waiting for others: whoever started them sees it before, and knows whom to name."""
 
 
 class GangExecutor(LocalExecutor):
@@ -241,7 +237,7 @@ class _Member:
             from batchlab.engine.group import meet
 
             device = getattr(trainer, "device_name", "cpu")
-            join(meet(self.place.path, self.rank, self.size, device, NEVER_SECONDS, self._begun))
+            join(meet(self.place.path, self.rank, self.size, device, self._begun))
         return trainer
 
     def _begun(self) -> None:
@@ -305,9 +301,10 @@ class _Following:
         warnings.simplefilter("ignore")  # the first process says what there is to say
         parcel.receive(pipe.recv_bytes())
         try:
-            follow(self.member.join(parcel.content[0]), self._heard(), lambda error: pipe.send(_problem(error)))
+            trainer = self.member.join(parcel.content[0])
+            follow(trainer, self._heard(), lambda error: pipe.send(_Problem(as_told(error))))
         except Exception as error:
-            pipe.send(_problem(error))
+            pipe.send(_Problem(as_told(error)))
 
     def _heard(self) -> Iterator[Order]:
         while True:
@@ -315,10 +312,3 @@ class _Following:
                 yield self.orders.recv()
             except (EOFError, OSError):
                 raise LostOthersError("The first worker of a trial has ended.") from None
-
-
-def _problem(error: Exception) -> _Problem:
-    if isinstance(error, BatchlabError):
-        return _Problem(error)
-    lines = "".join(traceback.format_exception(error))
-    return _Problem(TrialError(f"A trial failed in one of its workers:\n{lines}"))

@@ -31,6 +31,7 @@ from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
 from batchlab.run.study_run import StudyRun
+from batchlab.run.torchrun import assembled, check_left_to_torchrun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside
@@ -81,28 +82,47 @@ def run_sweep(
     A sweep of your own network (`TorchSweep`) brings its trainer; where its file is another than the one that a lab
     was begun with, it is refused unless `changed_code` says that this is meant.
     With `only`, these points are trained and the studies stay unfinished: None is returned while no study is finished.
+    Where torchrun has started several processes they train each trial together: the first is the run, and the others
+    end in here, with its exit code.
     Raises Interrupted after a signal, once the running packs have written their checkpoints; before there are any,
     while a dataset is read say, SIGTERM raises KeyboardInterrupt as Ctrl-C does.
     """
     end_if_imported_by_worker()
     check_counts(num_workers, num_gpus)
     _check_observers(observers, sweep, trainer)
-    if not isinstance(sweep, Sweep):
-        own = sweep
-        sweep, trainer = own.spec, own.make_trainer()
-    lab, own_trainer = Path(lab), None if trainer is None else getattr(trainer, "label", type(trainer).__qualname__)
-    with _handled_by(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP):
-        if trainer is None:
-            trainer, sweep = make_trainer(sweep, data_dir, observers), with_defaults(sweep)
+    given, lab = sweep, Path(lab)
+    sweep = given if isinstance(given, Sweep) else given.spec
+    is_ours = isinstance(given, Sweep) and trainer is None
+
+    def make() -> Trainer:
+        if not isinstance(given, Sweep):
+            return given.make_trainer()
+        return make_trainer(given, data_dir, observers) if trainer is None else trainer
+
+    with (
+        _handled_by(signal.default_int_handler, signal.SIGTERM, signal.SIGHUP),
+        assembled(sweep.engine) as gang,
+    ):
+        if gang is not None and gang.serves:
+            gang.serve(make)
+        if gang is not None:
+            check_left_to_torchrun(num_workers, num_gpus, executor)
+            sweep = gang.spread(sweep)
+        made = make()
+        if is_ours:
+            sweep = with_defaults(sweep)
         elif not _is_finished(sweep, lab):
-            check_own_trainer(trainer, sweep)
-        start = choose_executor(executor, sweep, trainer, num_workers, num_gpus, address)
-        store = Lab.create(lab)
+            check_own_trainer(made, sweep)
+        if gang is None:
+            start = choose_executor(executor, sweep, made, num_workers, num_gpus, address)
+        else:
+            start = gang.start(sweep, made)
+        store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
             before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
             sweep = store.admit(sweep)
-            runs = _study_runs(sweep, store, only, own_trainer, changed_code)
-            runner = _Runner(runs, trainer, start, display or default_display(), SetAside(lab), num_together)
+            runs = _study_runs(sweep, store, only, label, changed_code)
+            runner = _Runner(runs, made, start, display or default_display(), SetAside(lab), num_together)
             runner.run(_remark(before, num_together))
     results = store.results(sweep)
     if not results.results:

@@ -87,6 +87,13 @@ def attempt(key: Any, task: PackTask | Errand, bench: Bench, keeper: Keeper | No
         )
 
 
+def as_told(error: Exception) -> BatchlabError:
+    """Return what one of several workers of a trial has failed by, as it is told to others."""
+    if isinstance(error, BatchlabError):
+        return error
+    return TrialError(f"A trial failed in one of its workers:\n{''.join(traceback.format_exception(error))}")
+
+
 def _train(task: PackTask, trainer: Trainer, hooks: Hooks, keeper: Keeper) -> PackResult | None:
     if not task.stops_at_goal:
         hooks.confirm_end(task.end_step)

@@ -1,0 +1,205 @@
+"""Runs whose processes torchrun has started: one of them is the run, the others serve it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from batchlab.core.sweep import Sweep
+from batchlab.errors import InputError, SpecError
+from batchlab.processes import Place, is_serving, torchrun_place
+from batchlab.run.runner import run_sweep
+from batchlab.run.torchrun import TorchrunGang, check_left_to_torchrun
+from batchlab.spec.load import with_settings
+from batchlab.store.lab import Lab
+
+PATIENCE = 120.0
+VARIABLES = {"TORCHELASTIC_RUN_ID": "test", "RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
+SPEC = """
+name = "digits"
+
+[workload]
+dataset = "digits"
+model = "resnet_8"
+optimizer = "nesterov_momentum"
+
+[sweep]
+batch_sizes = [16]
+trials = 2
+max_steps = 50
+goal = "val/classification_error < 0.001"
+evaluate = {every = 10}
+
+[search_space]
+learning_rate = {min = 0.001, max = 0.01}
+momentum = {min = 0.5, max = 0.9}
+
+[engine]
+precision = "float64"
+checkpoint_seconds = 0.2
+"""
+
+
+def test_a_process_knows_its_place(monkeypatch):
+    assert torchrun_place() is None
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    assert torchrun_place() == Place(rank=1, size=4, local_rank=1)
+    assert is_serving()
+
+    monkeypatch.setenv("RANK", "0")
+    assert not is_serving()
+
+
+@pytest.mark.parametrize("changed", [{"TORCHELASTIC_RUN_ID": None}, {"WORLD_SIZE": "1"}, {"RANK": "first"}])
+def test_a_process_that_is_alone_is_a_run_like_any_other(monkeypatch, changed):
+    for name, value in {**VARIABLES, **changed}.items():
+        if value is not None:
+            monkeypatch.setenv(name, value)
+
+    assert torchrun_place() is None
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [((2, None, "local"), "--workers"), ((None, 0, "local"), "--gpus"), ((None, None, "ray"), "--executor")],
+)
+def test_what_torchrun_decides_is_not_asked_for(given, option):
+    with pytest.raises(InputError, match=f"{option}: torchrun decides how many processes there are"):
+        check_left_to_torchrun(*given)
+
+
+def spread(sweep, size):
+    gang = object.__new__(TorchrunGang)  # of which nobody has been found yet
+    gang._place = Place(0, size, 0)
+    return gang.spread(sweep)
+
+
+def test_a_trial_trains_on_all_processes(make_digits, make_nqm):
+    sweep = make_digits()
+
+    assert spread(sweep, 4).engine.workers_per_trial == 4
+    assert spread(make_digits({"engine.workers_per_trial": 4}), 4).engine.workers_per_trial == 4
+    assert spread(sweep, 4).search.model_fields_set == sweep.search.model_fields_set
+    with pytest.raises(InputError, match="engine.workers_per_trial = 3, and torchrun has started 4 processes"):
+        spread(make_digits({"engine.workers_per_trial": 3}), 4)
+    with pytest.raises(SpecError, match="torchrun: .* is computed by formulas"):
+        spread(make_nqm(), 2)
+
+
+# For real
+
+
+class Torchrun:
+    """A run by torchrun, on this machine."""
+
+    def __init__(self, folder, *options, size=2):
+        self.spec, self.lab = folder / "spec.toml", folder / "lab"
+        self.spec.write_text(SPEC)
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self.process = subprocess.Popen(
+            [*command, "-m", "batchlab", "run", str(self.spec), "--lab", str(self.lab), *options],
+            env={**os.environ, "PYTHONPATH": paths},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self):
+        """Return what was printed, and what was said by us and not by torchrun."""
+        printed, said = self.process.communicate(timeout=PATIENCE)
+        return printed, [line for line in said.splitlines() if line.startswith("batchlab: ")]
+
+    def ranks(self):
+        """Return the processes that torchrun has started, by rank."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        variables = {int(each): Path(f"/proc/{each}/environ").read_text().split("\0") for each in children}
+        return {
+            int(value.partition("=")[2]): process
+            for process, values in variables.items()
+            for value in values
+            if value.startswith("RANK=")
+        }
+
+    def wait_for_checkpoint(self):
+        deadline = time.monotonic() + PATIENCE
+        while not list(self.lab.rglob("*.safetensors")):
+            assert time.monotonic() < deadline and self.process.poll() is None
+            time.sleep(0.05)
+
+
+def curves(lab):
+    store = Lab.open(lab)
+    return store.results(store.find()).results[0].measurements
+
+
+def check_near(lab, expected_lab):
+    found, expected = curves(lab), curves(expected_lab)
+    assert found.step.tolist() == expected.step.tolist()
+    for name, values in expected.metrics.items():
+        assert np.abs(values - found.metrics[name]).max() < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_run_by_torchrun_comes_to_what_a_run_by_itself_does(tmp_path, size):
+    run = Torchrun(tmp_path, size=size)
+    printed, said = run.end()
+    assert run.process.returncode == 0, said
+    assert printed.count("digits/resnet_8/nesterov_momentum") == 1
+    assert said == []
+
+    run_sweep(Sweep.parse(tomllib.loads(SPEC), "test"), tmp_path / "alone", num_workers=1)
+
+    check_near(run.lab, tmp_path / "alone")
+    again = Torchrun(tmp_path, size=size)
+    assert again.end()[0] == printed
+    assert again.process.returncode == 0
+
+
+@pytest.mark.slow
+def test_a_contradiction_is_told_once_and_nothing_is_made(tmp_path):
+    run = Torchrun(tmp_path, "--set", "engine.workers_per_trial=3")
+
+    assert run.end()[1] == [
+        "batchlab: engine.workers_per_trial = 3, and torchrun has started 2 processes, which train each trial "
+        "together: start 3, or leave it out."
+    ]
+    assert run.process.returncode == 1
+    assert not run.lab.exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_goes_on_without_torchrun(tmp_path):
+    run = Torchrun(tmp_path, "--set", "sweep.max_steps=200")
+    run.wait_for_checkpoint()
+    run.process.send_signal(signal.SIGTERM)
+    assert run.end()[1] == ["batchlab: Interrupted; every finished pack and the last checkpoints are kept."]
+
+    sweep = Sweep.parse(with_settings(tomllib.loads(SPEC), ["sweep.max_steps=200"]), "test")
+    for lab in (run.lab, tmp_path / "alone"):
+        run_sweep(sweep, lab, num_workers=1)
+
+    check_near(run.lab, tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_a_process_that_stalls_is_named_and_nothing_is_left(tmp_path):
+    run = Torchrun(tmp_path, "--set", "sweep.max_steps=5000", "--set", "engine.worker_timeout_seconds=5")
+    run.wait_for_checkpoint()
+    ranks = run.ranks()
+    os.kill(ranks[1], signal.SIGSTOP)
+
+    (said,) = run.end()[1]
+
+    assert f"No sign of life: rank 1 of 2 (process {ranks[1]} on " in said
+    assert not any(Path(f"/proc/{process}").exists() for process in ranks.values())
