@@ -110,9 +110,12 @@ FIFTY = {
 
 
 @pytest.mark.slow
-def test_fifty_kills_of_workers_leave_no_trace(make_digits, tmp_path):
+@pytest.mark.parametrize("workers_per_trial", [1, 2])
+def test_fifty_kills_of_workers_leave_no_trace(make_digits, tmp_path, workers_per_trial):
     """The sweep trains for minutes, so that most kills fall between two of its checkpoints, a second apart."""
-    sweep, killer = make_digits(FIFTY), Killer(random.Random(3), most=50, share=0.2)
+    engine = {**FIFTY["engine"], "workers_per_trial": workers_per_trial}
+    sweep = make_digits({**FIFTY, "engine": engine})
+    killer = Killer(random.Random(3), most=50, share=0.2)
     run_sweep(sweep, tmp_path / "straight", num_workers=2)
 
     num_ends = run_with_kills(sweep, tmp_path / "lab", killer)

@@ -17,6 +17,15 @@ def moved(content: Any, device: torch.device) -> Any:
     return _mapped(content, lambda each: moved(each, device))
 
 
+def each_tensor(content: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Return a batch with its tensors changed, at any depth of tuples, lists and dicts.
+
+    >>> each_tensor(("a", {"b": torch.ones(1)}), lambda tensor: -tensor)
+    ('a', {'b': tensor([-1.])})
+    """
+    return change(content) if isinstance(content, Tensor) else _mapped(content, lambda each: each_tensor(each, change))
+
+
 def copied(content: Any) -> Any:
     """Return a batch whose tensors lie in memory of this process, not in that which processes share."""
     return content.clone() if isinstance(content, Tensor) else _mapped(content, copied)

@@ -17,12 +17,16 @@ from batchlab.engine.source import Microbatch, Source
 from batchlab.engine.torch_random import fork_rng
 from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.errors import TrainerError
-from batchlab.own.content import moved
+from batchlab.own.content import each_tensor, moved
 from batchlab.own.loaded import LoadedMicrobatch
 from batchlab.own.objective import number_of
 
 TrainingStep = Callable[[nn.Module, Any], Tensor]
-"""From a module and a batch to one number: the mean over the batch's examples."""
+"""From a module and a batch to one number: the mean over the batch's examples.
+
+It is given microbatches, and of each a worker's share where several train one trial. Their losses are weighted by their
+numbers of examples, so that the sum is the loss of the batch: what is averaged otherwise, over tokens say, is not.
+"""
 
 EVALUATED_EXAMPLES = 32
 """Examples that are evaluated at once, where no microbatch size is given: few enough for a language model."""
@@ -43,7 +47,8 @@ class Stepped(Trainable):
     def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
         """Return the mean loss [1]."""
         assert isinstance(microbatch, LoadedMicrobatch)
-        return checked_loss(self.training_step(forward.network, microbatch.content)).view(1)
+        content = each_tensor(microbatch.content, forward.in_precision)
+        return checked_loss(self.training_step(forward.network, content)).view(1)
 
     def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
         """Return the loss [1] times the number of examples."""
@@ -62,7 +67,8 @@ class Stepped(Trainable):
         with fork_rng(self.device):
             torch.manual_seed(0)
             for index, read in enumerate(split.chunks(size)):
-                batch, number = moved(read, self.device), min(size, len(split) - index * size)
+                batch = each_tensor(moved(read, self.device), forward.in_precision)
+                number = min(size, len(split) - index * size)
                 for name, measure in measures.items():
                     sums[name] += number * number_of(name, measure(forward.network, batch))
         return {name: np.array([value / len(split)]) for name, value in sums.items()}
