@@ -61,11 +61,11 @@ class SlowTrainer(QuadraticTrainer):
         return program
 
 
-def to_the_end(executor: Any) -> list[Any]:
+def to_the_end(executor: Any, patience: float = PATIENCE) -> list[Any]:
     """Return the events of a task up to its end."""
     events: list[Any] = []
     while not events or isinstance(events[-1], Passing):
-        heard = list(executor.events(PATIENCE))
+        heard = list(executor.events(patience))
         assert heard, "nothing happens"
         events += heard
     return events

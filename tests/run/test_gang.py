@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import select
 import signal
 import socket
 import subprocess
@@ -29,18 +28,26 @@ from batchlab.run.shelf import Shelf
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
 from tests.contracts.executors import Ask, SlowTrainer, to_the_end, until
+from tests.processes import has_ended
 
 STEPS = 50
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
-def digits(**engine):
+MODELS = {
+    "simple_cnn": {"name": "simple_cnn_narrow", "dropout": 0.4},
+    "resnet_8": {"name": "resnet_8", "filters": [4, 6, 8]},
+    "ghosts": {"name": "resnet_50", "blocks": [1, 1], "width": 4, "ghost_size": 4},
+}
+
+
+def digits(model="simple_cnn", **engine):
     """Return a sweep of one batch size, and its trainer."""
     from batchlab.run.trainers import make_trainer
 
     data = {
         "name": "shared",
-        "workload": {"dataset": "digits", "model": "simple_cnn_base", "optimizer": "nesterov_momentum"},
+        "workload": {"dataset": "digits", "model": MODELS[model], "optimizer": "nesterov_momentum"},
         "sweep": {
             "batch_sizes": [24],
             "trials": 2,
@@ -53,15 +60,15 @@ def digits(**engine):
             "momentum": {"min": 0.5, "max": 0.9},
             "label_smoothing": {"min": 0.0, "max": 0.1},
         },
-        "engine": {"precision": "float64", "microbatch_size": 10, **engine},
+        "engine": {"precision": "float64", "microbatch_size": 16, **engine},
     }
     sweep = Sweep.parse(data, "test")
     return sweep, make_trainer(sweep, None)
 
 
-def task_of(sweep, **options):
+def task_of(sweep, learning_rate=0.05, **options):
     study = sweep.study(24)
-    point = Point(0, {"learning_rate": 0.05, "momentum": 0.9, "label_smoothing": 0.1})
+    point = Point(0, {"learning_rate": learning_rate, "momentum": 0.9, "label_smoothing": 0.1})
     return PackTask(study, [point], study.max_steps, keeps_state=True, **options)
 
 
@@ -102,7 +109,7 @@ def case():
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("", 29500))
         taken.listen()
-        with closing(GangExecutor(trainer, [24], 1, size=2, timeout=120)) as gang:
+        with closing(GangExecutor(trainer, [24], 1, size=2, timeout=300)) as gang:
             yield sweep, trainer, gang
 
 
@@ -113,7 +120,7 @@ def shelf(case, tmp_path):
 
 def trained(gang, task, shelf):
     gang.submit("pack", task, shelf)
-    end = to_the_end(gang)[-1]
+    end = to_the_end(gang, PATIENCE)[-1]
     assert isinstance(end, Finished), end
     return end.result
 
@@ -143,6 +150,23 @@ def test_resumed_it_is_the_same_bit_for_bit_and_with_another_number_to_rounding(
     assert same_bits(on_two, straight)
     assert 0 < apart(on_one, straight) < 1e-6
     assert apart(from_one, straight) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("microbatch_size", ["auto", 16])
+@pytest.mark.parametrize("size", [2, 4])
+def test_so_it_is_for_every_kind_of_network(tmp_path, size, microbatch_size):
+    """Dropout, group norm and ghost norm, on two and four processes, with and without microbatches."""
+    sweeps = {name: digits(name, microbatch_size=microbatch_size) for name in MODELS}
+    trainer = sweeps["simple_cnn"][1]  # the study says which model it is
+    with closing(GangExecutor(trainer, [24], 1, size=size, timeout=300)) as gang:
+        for name, (sweep, _) in sweeps.items():
+            task = task_of(sweep, learning_rate=0.02 if name == "ghosts" else 0.05)
+            shelf = Shelf(StudyFolder(tmp_path / name), "trial-0", task.study)
+            distance = apart(trained(gang, task, shelf), alone(trainer, task))
+
+            print(f"{name}, {size} processes, microbatches of {microbatch_size}: {distance:.1e} apart after 50 steps")
+            assert distance < 1e-6
 
 
 def check_kill(case, shelf, chance):
@@ -197,7 +221,7 @@ def test_a_member_that_stalls_is_named_and_given_up(pack, rank):
 
         assert lost == Lost(
             "pack",
-            f"rank {rank} of 2 (process {member.pid}) has not answered for 3 s, engine.worker_timeout_seconds",
+            f"no answer from rank {rank} of 2 (process {member.pid}) for 3 s, engine.worker_timeout_seconds",
         )
         assert to_the_end(gang) == [Finished("again", "yes")]
         assert has_ended(member.pid)
@@ -259,18 +283,6 @@ def test_ends_of_races_are_told_from_gang_to_gang(make_nqm, pack):
 
     assert gangs.num_workers == 2
     assert ends[1].result.outcomes[0].last_step < 400
-
-
-def has_ended(pid):
-    """Return whether a process ends within our patience; no polling: the kernel tells."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], PATIENCE)[0])
-    finally:
-        os.close(descriptor)
 
 
 PARENT = """

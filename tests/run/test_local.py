@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from batchlab.run.local import LocalExecutor
 from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
 from batchlab.store.study_folder import StudyFolder
+from tests.processes import has_ended
 
 PATIENCE = 60.0
 
@@ -46,18 +46,6 @@ def last_event(executor):
         for event in executor.events(PATIENCE):
             if not isinstance(event, Passing):
                 return event
-
-
-def has_ended(pid):
-    """Return whether a process ends within our patience; no polling: the kernel tells."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], PATIENCE)[0])
-    finally:
-        os.close(descriptor)
 
 
 def test_a_worker_that_dies_at_its_start_is_lost_like_any_other(executor, task, shelf):

@@ -102,7 +102,6 @@ def test_networks_whose_workers_are_killed_come_to_the_same_bits(make_digits, tm
 FIFTY = {
     "sweep.batch_sizes": [8, 64, 256],
     "sweep.trials": 16,
-    "sweep.max_steps": 5_000,
     "sweep.protocol": "full",
     "sweep.evaluate": {"growth": 1.1},
     "engine": {"pack_size": 8, "checkpoint_seconds": 1},
@@ -110,12 +109,12 @@ FIFTY = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers_per_trial", [1, 2])
-def test_fifty_kills_of_workers_leave_no_trace(make_digits, tmp_path, workers_per_trial):
+@pytest.mark.parametrize(("workers_per_trial", "max_steps", "share"), [(1, 5_000, 0.2), (2, 1_500, 0.5)])
+def test_fifty_kills_of_workers_leave_no_trace(make_digits, tmp_path, workers_per_trial, max_steps, share):
     """The sweep trains for minutes, so that most kills fall between two of its checkpoints, a second apart."""
     engine = {**FIFTY["engine"], "workers_per_trial": workers_per_trial}
-    sweep = make_digits({**FIFTY, "engine": engine})
-    killer = Killer(random.Random(3), most=50, share=0.2)
+    sweep = make_digits({**FIFTY, "sweep.max_steps": max_steps, "engine": engine})
+    killer = Killer(random.Random(3), most=50, share=share)
     run_sweep(sweep, tmp_path / "straight", num_workers=2)
 
     num_ends = run_with_kills(sweep, tmp_path / "lab", killer)

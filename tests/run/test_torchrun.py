@@ -12,23 +12,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, SpecError
+from batchlab.own.python_file import load_own_sweep
 from batchlab.processes import Place, is_serving, torchrun_place
 from batchlab.run.runner import run_sweep
 from batchlab.run.torchrun import TorchrunGang, check_left_to_torchrun
 from batchlab.spec.load import with_settings
 from batchlab.store.lab import Lab
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 VARIABLES = {"TORCHELASTIC_RUN_ID": "test", "RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}
 SPEC = """
 name = "digits"
 
 [workload]
 dataset = "digits"
-model = "resnet_8"
+model = {name = "resnet_8", filters = [4, 6, 8]}
 optimizer = "nesterov_momentum"
 
 [sweep]
@@ -45,6 +47,17 @@ momentum = {min = 0.5, max = 0.9}
 [engine]
 precision = "float64"
 checkpoint_seconds = 0.2
+keep_states = true
+"""
+OTHERS = {
+    "simple CNN with dropout": ['workload.model={name="simple_cnn_narrow", dropout=0.4}'],
+    "ghost norm": ['workload.model={name="resnet_50", blocks=[1, 1], width=4, ghost_size=4}'],
+    "microbatches": ["engine.microbatch_size=8"],
+}
+OWN = """
+from tests.own.shared import sweep_of
+
+sweep = sweep_of("step dataset", batch_size=16, keep_states=True)
 """
 
 
@@ -101,9 +114,9 @@ def test_a_trial_trains_on_all_processes(make_digits, make_nqm):
 class Torchrun:
     """A run by torchrun, on this machine."""
 
-    def __init__(self, folder, *options, size=2):
-        self.spec, self.lab = folder / "spec.toml", folder / "lab"
-        self.spec.write_text(SPEC)
+    def __init__(self, folder, *options, size=2, file=None):
+        self.spec, self.lab = folder / ("spec.toml" if file is None else "own.py"), folder / "lab"
+        self.spec.write_text(file or SPEC)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
@@ -137,33 +150,71 @@ class Torchrun:
             time.sleep(0.05)
 
 
-def curves(lab):
+def results(lab):
+    """Return the curves of the one study of a lab, and the last weights of each trial."""
     store = Lab.open(lab)
-    return store.results(store.find()).results[0].measurements
+    found = store.results(store.find()).results[0].measurements
+    return found, {path.name: load_file(path) for path in lab.rglob("states/*.safetensors")}
 
 
 def check_near(lab, expected_lab):
-    found, expected = curves(lab), curves(expected_lab)
+    (found, states), (expected, expected_states) = results(lab), results(expected_lab)
     assert found.step.tolist() == expected.step.tolist()
     for name, values in expected.metrics.items():
         assert np.abs(values - found.metrics[name]).max() < 1e-6
+    assert len(expected_states) == len(states) == 2
+    for trial, state in expected_states.items():
+        weights, others = state["program.parameters"], states[trial]["program.parameters"]
+        distance = np.linalg.norm(weights - others) / np.linalg.norm(weights)
+        print(f"{trial}: {distance:.1e} apart after {found.step.max()} steps")
+        assert distance < 1e-6
+
+
+def parsed(settings):
+    return Sweep.parse(with_settings(tomllib.loads(SPEC), [*settings, "engine.pack_size=1"]), "test")
+
+
+def given(settings):
+    return [word for setting in [*settings, "engine.pack_size=1"] for word in ("--set", setting)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 4])
 def test_a_run_by_torchrun_comes_to_what_a_run_by_itself_does(tmp_path, size):
-    run = Torchrun(tmp_path, size=size)
+    run = Torchrun(tmp_path, *given([]), size=size)
     printed, said = run.end()
     assert run.process.returncode == 0, said
     assert printed.count("digits/resnet_8/nesterov_momentum") == 1
     assert said == []
 
-    run_sweep(Sweep.parse(tomllib.loads(SPEC), "test"), tmp_path / "alone", num_workers=1)
+    run_sweep(parsed([]), tmp_path / "alone", num_workers=1)
 
     check_near(run.lab, tmp_path / "alone")
-    again = Torchrun(tmp_path, size=size)
+    again = Torchrun(tmp_path, *given([]), size=size)
     assert again.end()[0] == printed
     assert again.process.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
+def test_so_does_every_kind_of_network(tmp_path, settings):
+    run = Torchrun(tmp_path, *given(settings))
+    assert run.end()[1] == []
+    run_sweep(parsed(settings), tmp_path / "alone", num_workers=1)
+
+    check_near(run.lab, tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_so_does_a_network_of_ones_own(tmp_path):
+    run = Torchrun(tmp_path, file=OWN)
+    _, said = run.end()
+    assert [line for line in said if "is executed" not in line] == []
+    own = load_own_sweep(run.spec)
+    own.file = run.spec
+    run_sweep(own, tmp_path / "alone", num_workers=1)
+
+    check_near(run.lab, tmp_path / "alone")
 
 
 @pytest.mark.slow
@@ -180,14 +231,13 @@ def test_a_contradiction_is_told_once_and_nothing_is_made(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_goes_on_without_torchrun(tmp_path):
-    run = Torchrun(tmp_path, "--set", "sweep.max_steps=200")
+    run = Torchrun(tmp_path, *given(["sweep.max_steps=200"]))
     run.wait_for_checkpoint()
     run.process.send_signal(signal.SIGTERM)
     assert run.end()[1] == ["batchlab: Interrupted; every finished pack and the last checkpoints are kept."]
 
-    sweep = Sweep.parse(with_settings(tomllib.loads(SPEC), ["sweep.max_steps=200"]), "test")
     for lab in (run.lab, tmp_path / "alone"):
-        run_sweep(sweep, lab, num_workers=1)
+        run_sweep(parsed(["sweep.max_steps=200"]), lab, num_workers=1)
 
     check_near(run.lab, tmp_path / "alone")
 

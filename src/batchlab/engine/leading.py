@@ -74,6 +74,11 @@ class LeadingTrainer:
         """Return what the trainer says."""
         return self._trainer.metrics(study)
 
+    @property
+    def device_name(self) -> str:
+        """The device of the first worker, as the trainer spells it."""
+        return str(getattr(self._trainer, "device_name", "cpu"))
+
     def program(self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None) -> Program:
         """Return the program of these points, which all have now."""
         number, self._num_made = self._num_made, self._num_made + 1

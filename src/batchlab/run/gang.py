@@ -13,6 +13,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -146,8 +147,8 @@ class _Gang:
         stalled = self._watch.stalled(now)
         if not stalled:
             return None
-        names = ", ".join(map(self._name, stalled))
-        return None, f"{names} has not answered for {self._timeout:g} s, engine.worker_timeout_seconds"
+        names = " and ".join(map(self._name, stalled))
+        return None, f"no answer from {names} for {self._timeout:g} s, engine.worker_timeout_seconds"
 
     @property
     def _cause(self) -> BatchlabError | None:
@@ -304,7 +305,8 @@ class _Following:
             trainer = self.member.join(parcel.content[0])
             follow(trainer, self._heard(), lambda error: pipe.send(_Problem(as_told(error))))
         except Exception as error:
-            pipe.send(_Problem(as_told(error)))
+            with suppress(OSError):  # nobody may be left to hear of it
+                pipe.send(_Problem(as_told(error)))
 
     def _heard(self) -> Iterator[Order]:
         while True:
