@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.estimate import _estimate, estimate_sweep, nearest_size
+from batchlab.run.estimate import _estimate, _of_all, estimate_sweep, nearest_size
 from batchlab.run.executor import Finished
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
@@ -195,3 +195,20 @@ def test_pilots_of_a_sweep_are_short(make_nqm, monkeypatch):
     assert all(each.expected_seconds is None for each in found)
     assert all(0 < each.pilot.steps < 10**7 for each in found)
     assert time.perf_counter() - started < 60
+
+
+def test_of_several_workers_for_a_trial_the_time_of_all_counts():
+    calibration, flown = _of_all(4, Calibration(1, 2e-3), pilot(20, 20, 5e-3))
+
+    assert calibration == Calibration(1, 8e-3)
+    assert flown.seconds_per_evaluation == 20e-3
+
+
+@pytest.mark.slow
+def test_a_trial_on_several_workers_is_timed_so_and_not_remembered(make_digits):
+    sweep = make_digits({"sweep.batch_sizes": [16], "engine": {"workers_per_trial": 2}})
+
+    (found,) = estimate_sweep(sweep, None)
+
+    assert found.seconds_per_trial_step > 0
+    assert recall(sweep.study(16)) is None

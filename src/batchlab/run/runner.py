@@ -111,12 +111,12 @@ def run_sweep(
         made = make()
         if is_ours:
             sweep = with_defaults(sweep)
-        elif not _is_finished(sweep, lab):
-            check_own_trainer(made, sweep)
         if gang is None:
             start = choose_executor(executor, sweep, made, num_workers, num_gpus, address)
         else:
             start = gang.start(sweep, made)
+        if not is_ours and not _is_finished(sweep, lab):
+            check_own_trainer(made, sweep)
         store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
             before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
