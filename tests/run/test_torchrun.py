@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -114,10 +115,10 @@ def test_a_trial_trains_on_all_processes(make_digits, make_nqm):
 class Torchrun:
     """A run by torchrun, on this machine."""
 
-    def __init__(self, folder, *options, size=2, file=None):
+    def __init__(self, folder, *options, size=2, file=None, node=("--standalone",)):
         self.spec, self.lab = folder / ("spec.toml" if file is None else "own.py"), folder / "lab"
         self.spec.write_text(file or SPEC)
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(size)]
+        command = [sys.executable, "-m", "torch.distributed.run", *node, "--nproc-per-node", str(size)]
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
             [*command, "-m", "batchlab", "run", str(self.spec), "--lab", str(self.lab), *options],
@@ -215,6 +216,21 @@ def test_so_does_a_network_of_ones_own(tmp_path):
     run_sweep(own, tmp_path / "alone", num_workers=1)
 
     check_near(run.lab, tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_two_machines_train_together(tmp_path):
+    """Both are this one, as far as they know by a network."""
+    with socket.socket() as free:
+        free.bind(("", 0))
+        master = ["--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", str(free.getsockname()[1])]
+    runs = [Torchrun(tmp_path, *given([]), size=1, node=[*master, "--node-rank", rank]) for rank in ("0", "1")]
+    printed = [run.end()[0] for run in runs]
+    run_sweep(parsed([]), tmp_path / "alone", num_workers=1)
+
+    assert [run.process.returncode for run in runs] == [0, 0]
+    assert printed[0] and not printed[1]
+    check_near(runs[0].lab, tmp_path / "alone")
 
 
 @pytest.mark.slow
