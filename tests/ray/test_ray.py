@@ -13,8 +13,8 @@ from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
 from batchlab.run.runner import run_sweep
-from batchlab.store.lab import Lab
 from tests.contracts.executors import ExecutorContract
+from tests.contracts.kills import FIFTY, Killer, run_with_kills, tables
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'batchlab[ray]'")
 ROOT = Path(__file__).parents[2]
@@ -74,12 +74,6 @@ def test_a_worker_that_cannot_start_ends_the_run_with_one_line(cluster):
     assert "\n" not in str(caught.value)
 
 
-def tables(lab, sweep):
-    store = Lab.open(lab)
-    folders = [store.study_folder(sweep.name, size).folder for size in sweep.search.batch_sizes]
-    return {folder.name: (folder / "measurements.parquet").read_bytes() for folder in folders}
-
-
 def test_a_sweep_of_networks_on_a_cluster_comes_to_the_same_bytes(make_digits, tmp_path):
     sweep = make_digits()
     run_sweep(sweep, tmp_path / "here", num_workers=1)
@@ -116,20 +110,11 @@ def test_a_node_that_is_lost_half_way_changes_nothing(cluster, make_digits, tmp_
     assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "here", sweep)
 
 
-class KillWorkers(SilentDisplay):
-    """Kills workers of the cluster, whichever, as the run gets on."""
+class ActorKiller(Killer):
+    """Kills workers of the cluster."""
 
-    def __init__(self, chance, most):
-        self._chance, self._most, self._seen, self.kills = chance, most, None, 0
-
-    def show(self, studies, num_workers):
-        seen = [(study.step, study.num_done) for study in studies]
-        has_got_on, self._seen = seen != self._seen, seen
-        if has_got_on and self.kills < self._most and self._chance.random() < 0.3:
-            alive = [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if is_worker(pid)]
-            if alive:
-                os.kill(self._chance.choice(alive), signal.SIGKILL)
-                self.kills += 1
+    def alive(self):
+        return [pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if is_worker(pid)]
 
 
 def is_worker(pid):
@@ -140,13 +125,19 @@ def is_worker(pid):
         return False
 
 
-@pytest.mark.parametrize("most", [3, pytest.param(50, marks=pytest.mark.slow)])
-def test_killed_workers_leave_no_trace(make_digits, tmp_path, most):
-    changes = {"sweep.protocol": "full", "engine.checkpoint_seconds": 1 if most == 50 else 0.2}
-    sweep, killer = make_digits(changes), KillWorkers(random.Random(4), most)
+FEW = {"sweep.protocol": "full", "engine.checkpoint_seconds": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "share"),
+    [(FEW, 3, 1), pytest.param({**FIFTY, "sweep.max_steps": 3_000}, 50, 0.3, marks=pytest.mark.slow)],
+)
+def test_killed_workers_leave_no_trace(make_digits, tmp_path, changes, most, share):
+    sweep, killer = make_digits(changes), ActorKiller(random.Random(4), most, share)
     run_sweep(sweep, tmp_path / "here", num_workers=1)
 
-    run_sweep(sweep, tmp_path / "lab", executor="ray", display=killer)
+    num_ends = run_with_kills(sweep, tmp_path / "lab", killer, num_workers=2, executor="ray")
 
+    print(f"{killer.kills} kills, {num_ends} times three in a row")
     assert killer.kills == most
     assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "here", sweep)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -23,55 +22,7 @@ from batchlab.run.runner import _Runner, run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside
-
-NAME = "batchlab worker"
-
-
-def workers():
-    """Return the worker processes of this one."""
-    return [process for process in multiprocessing.active_children() if process.name == NAME]
-
-
-class Killer(SilentDisplay):
-    """Kills a worker, whichever it is, now and then when the run has got on: luck decides, and no clock."""
-
-    def __init__(self, chance, most, share=0.5):
-        self.kills, self.said = 0, []
-        self._chance, self._most, self._share, self._seen = chance, most, share, None
-
-    def show(self, studies, num_workers):
-        seen = [(study.step, study.num_done) for study in studies]
-        has_got_on, self._seen = seen != self._seen, seen
-        alive = workers()
-        if has_got_on and alive and self.kills < self._most and self._chance.random() < self._share:
-            os.kill(self._chance.choice(alive).pid, signal.SIGKILL)
-            self.kills += 1
-
-    def say(self, sentence):
-        self.said.append(sentence)
-
-
-def tables(lab, sweep):
-    """Return the bytes of all measurements."""
-    store = Lab.open(lab)
-    folders = [store.study_folder(sweep.name, size).folder for size in sweep.search.batch_sizes]
-    return {folder.name: (folder / "measurements.parquet").read_bytes() for folder in folders}
-
-
-def files(lab):
-    return sorted(str(path.relative_to(lab)) for path in lab.glob("sweeps/*/*/*"))
-
-
-def run_with_kills(sweep, lab, killer, num_workers=2):
-    """Run a sweep to its end, again where too many workers died in a row; return how often that was."""
-    for num_ends in range(100):
-        try:
-            run_sweep(sweep, lab, num_workers=num_workers, display=killer)
-            return num_ends
-        except TrialError as error:
-            if "died 3 times in a row" not in str(error):
-                raise
-    raise AssertionError("the run makes no progress")
+from tests.contracts.kills import FIFTY, Killer, files, run_with_kills, tables, workers
 
 
 def test_kills_of_workers_leave_no_trace(make_nqm, tmp_path):
@@ -97,15 +48,6 @@ def test_networks_whose_workers_are_killed_come_to_the_same_bits(make_digits, tm
 
     assert killer.kills == 2
     assert tables(tmp_path / "lab", sweep) == tables(tmp_path / "straight", sweep)
-
-
-FIFTY = {
-    "sweep.batch_sizes": [8, 64, 256],
-    "sweep.trials": 16,
-    "sweep.protocol": "full",
-    "sweep.evaluate": {"growth": 1.1},
-    "engine": {"pack_size": 8, "checkpoint_seconds": 1},
-}
 
 
 @pytest.mark.slow
