@@ -54,6 +54,30 @@ def test_of_all_who_live_the_one_that_keeps_the_others_waiting_has_stalled():
     assert looked(watch, pulse, 1 + 1, 0, 1, 2, start=T) == [1]
 
 
+def test_one_that_is_silent_and_keeps_the_others_waiting_is_named_alone():
+    """Nobody has begun an exchange: the first was stopped in the middle of something, the other waits for it."""
+    pulse = Pulse(2)
+    watch = Watch(pulse, T, 0.0)
+    pulse.set_together(True)
+    looked(watch, pulse, 2, 0, 1)
+
+    assert looked(watch, pulse, T - 1, 1, start=2) == []
+    assert looked(watch, pulse, 1, 1, start=T + 1) == [0]
+
+
+def test_short_things_that_all_do_one_after_the_other_keep_nobody_waiting():
+    """As where a trainer exchanges nothing: whoever looks always meets them at something."""
+    pulse = Pulse(2)
+    watch = Watch(pulse, T, 0.0)
+    for second in range(1, 40):
+        pulse.set_together(False)
+        pulse.set_together(True)
+        beat(pulse, 0, 1)
+
+        assert pulse.is_together
+        assert watch.stalled(float(second)) == []
+
+
 def test_while_the_first_is_at_something_of_its_own_nobody_is_waited_for():
     pulse = Pulse(2)
     watch = Watch(pulse, T, 0.0)

@@ -19,7 +19,7 @@ START_SECONDS = 120.0
 AWAY_SECONDS = 5.0
 """After so long without a look we were away ourselves, stopped by Ctrl-Z say, and know nothing of that time."""
 
-_BEATS, _EXCHANGES, _TOGETHER = range(3)
+_BEATS, _EXCHANGES, _TURNS = range(3)
 
 
 class Pulse:
@@ -47,21 +47,21 @@ class Pulse:
         self._numbers[_EXCHANGES, rank] += 1
 
     def set_together(self, is_begun: bool) -> None:
-        """Show, as the first rank, whether all are at something that they do together."""
-        self._numbers[_TOGETHER, 0] = is_begun
+        """Show, as the first rank, that something begins which all do together, or has ended."""
+        self._numbers[_TURNS, 0] += 1 + (is_begun == self.is_together)
 
     def beats(self) -> np.ndarray:
         """Return the signs of life of each rank so far."""
         return np.array(self._numbers[_BEATS])
 
-    def exchanges(self) -> np.ndarray:
-        """Return how many exchanges each rank has begun."""
-        return np.array(self._numbers[_EXCHANGES])
+    def progress(self) -> np.ndarray:
+        """Return how many exchanges each rank has begun, and how often the first has begun or ended something."""
+        return np.append(self._numbers[_EXCHANGES], self._numbers[_TURNS, 0])
 
     @property
     def is_together(self) -> bool:
         """Whether all are at something that they do together."""
-        return bool(self._numbers[_TOGETHER, 0])
+        return bool(self._numbers[_TURNS, 0] % 2)
 
     def __getstate__(self) -> dict[str, object]:
         return {"_shared": self._shared}
@@ -73,30 +73,32 @@ class Watch:
     def __init__(self, pulse: Pulse, seconds: float, now: float) -> None:
         self._pulse, self._seconds = pulse, seconds
         self._beats, self._beaten = pulse.beats(), np.full(len(pulse.beats()), now)
-        self._exchanges, self._exchanged = pulse.exchanges(), now
+        self._progress, self._progressed = pulse.progress(), now
         self._looked = now
 
     def stalled(self, now: float) -> list[int]:
         """Return the ranks that show no life, else those that keep the others waiting; none as a rule.
 
-        A rank keeps the others waiting where all are at something together, no exchange was begun for the whole time,
-        and it has begun the fewest.
+        A rank keeps the others waiting where all have been at one thing together for the whole time, and nobody has
+        begun an exchange: it has begun the fewest, or has been silent for half of the time.
         """
-        self._forgive(now)
-        beats, exchanges = self._pulse.beats(), self._pulse.exchanges()
-        self._beaten[beats != self._beats] = now
-        if not self._pulse.is_together or (exchanges != self._exchanges).any():
-            self._exchanged = now
-        self._beats, self._exchanges, self._looked = beats, exchanges, now
-        allowed = np.where(beats == 0, max(self._seconds, START_SECONDS), self._seconds)
-        silent = np.flatnonzero(now - self._beaten > allowed)
-        if len(silent) or now - self._exchanged <= self._seconds:
-            return [int(rank) for rank in silent]
-        return [int(rank) for rank in np.flatnonzero(exchanges == exchanges.min())]
+        self._look(now)
+        silence = now - self._beaten
+        silent = silence > np.where(self._beats == 0, max(self._seconds, START_SECONDS), self._seconds)
+        if not silent.any() and now - self._progressed > self._seconds:
+            *exchanges, _ = self._progress
+            silent = silence > self._seconds / 2
+            silent = silent if silent.any() else exchanges == np.min(exchanges)
+        return [int(rank) for rank in np.flatnonzero(silent)]
 
-    def _forgive(self, now: float) -> None:
-        """Leave out a time in which nobody looked."""
+    def _look(self, now: float) -> None:
+        """Take note of what has changed since the last look; a time in which nobody looked is left out."""
         away = now - self._looked
         if away > AWAY_SECONDS:
             self._beaten += away
-            self._exchanged += away
+            self._progressed += away
+        beats, progress = self._pulse.beats(), self._pulse.progress()
+        self._beaten[beats != self._beats] = now
+        if not self._pulse.is_together or (progress != self._progress).any():
+            self._progressed = now
+        self._beats, self._progress, self._looked = beats, progress, now
