@@ -25,6 +25,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 #                      core <- engine <- own, report <- doctor <----------- cli
 #                      core <- engine <- loops <- spec <- run; loops <- own
 #                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
+#                      core <- link <- run, plan
 #                      run, report <- plan <- cli
 ALLOWED = {
     "errors": set(),
@@ -42,6 +43,7 @@ ALLOWED = {
     "published": {"errors", "core"},
     "store": {"errors", "held", "files", "folders", "pool", "processes", "core", "published"},
     "catalogue": {"errors", "core", "published"},
+    "link": {"errors", "core"},
     "analysis": {"errors", "files", "core"},
     "plots": {"errors", "files", "core", "published", "analysis"},
     "report": {"errors", "files", "core", "published", "store", "analysis", "plots"},
@@ -50,10 +52,11 @@ ALLOWED = {
     "verify": {"errors", "files", "folders", "core", "published", "search", "store"},
     "run": {
         *("errors", "held", "files", "folders", "processes", "core", "data", "optim", "engine", "loops", "search"),
-        *("spec", "store", "report"),
+        *("spec", "store", "report", "link"),
     },
     "plan": {
         *("errors", "files", "core", "data", "published", "search", "engine", "store", "analysis", "report", "run"),
+        "link",
     },
     "own": {"errors", "files", "processes", "core", "data", "optim", "engine", "loops", "spec"},
     "doctor": {"errors", "engine", "own", "report"},
