@@ -46,7 +46,8 @@ from batchlab.analysis import (
 )
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.expected_steps import expected_steps
-from batchlab.analysis.throughput import StepTimes, Throughput, fit_throughput
+from batchlab.analysis.throughput import Throughput
+from batchlab.analysis.throughput_fit import StepTimes, fit_throughput
 from batchlab.analysis.training_plan import make_plan
 from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status, Trial

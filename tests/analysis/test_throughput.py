@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 from batchlab.analysis.all_reduce import AllReduce
+from batchlab.analysis.efficiency import strong_efficiencies, weak_efficiencies
 from batchlab.analysis.interval import NO_INTERVAL
-from batchlab.analysis.throughput import (
-    StepTimes,
-    Throughput,
-    ThroughputFit,
-    fit_throughput,
-    strong_efficiencies,
-    weak_efficiencies,
-)
+from batchlab.analysis.throughput import Throughput
+from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
 from batchlab.errors import InputError
 
 COURSE = {8: 328, 16: 551, 32: 808, 64: 1002, 128: 1165, 256: 1273, 512: 1329, 700: 1332}

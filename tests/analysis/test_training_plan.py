@@ -12,7 +12,8 @@ from batchlab.analysis import Interval, example_workload, summarise
 from batchlab.analysis.all_reduce import AllReduce
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.expected_steps import StepsCurve, expected_steps
-from batchlab.analysis.throughput import StepTimes, Throughput, ThroughputFit
+from batchlab.analysis.throughput import Throughput
+from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit
 from batchlab.analysis.training_plan import make_plan, plan_json
 from batchlab.core.goal import Goal
 from batchlab.errors import InputError

@@ -31,7 +31,8 @@ from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
 from batchlab.analysis.stuck import count_stuck
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
-from batchlab.analysis.throughput import StepTimes, Throughput, ThroughputFit, fit_throughput
+from batchlab.analysis.throughput import Throughput
+from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
 from batchlab.analysis.training_plan import PlanRow, TrainingPlan, make_plan, plan_json
 from batchlab.analysis.tuning import Guides, TunedPoint, guides, tuned_points
 

@@ -108,7 +108,7 @@ def make_plan(
 
     No batch is larger than the training set. InputError where nothing is known of any batch size.
 
-    >>> from batchlab.analysis.throughput import ThroughputFit
+    >>> from batchlab.analysis import ThroughputFit
     >>> line = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
     >>> plan = make_plan(StepsCurve(s_min=100, e_min=51_200), line)
     >>> plan.fastest.batch_size, round(plan.fastest.seconds.value, 2)
@@ -153,7 +153,7 @@ def mark_pareto(rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
 def worker_counts(max_workers: int, throughput: Throughput) -> list[int]:
     """Return the powers of two up to a number of workers, that number, and what was measured below it.
 
-    >>> from batchlab.analysis.throughput import ThroughputFit
+    >>> from batchlab.analysis import ThroughputFit
     >>> worker_counts(12, Throughput(ThroughputFit(t0=0.1, seconds_per_example=0.1)))
     [1, 2, 4, 8, 12]
     """
@@ -232,7 +232,7 @@ def _closed_form(curve: StepsCurve, throughput: Throughput) -> ClosedForm | None
 def plan_json(plan: TrainingPlan) -> dict[str, Any]:
     """Return what `batchlab plan --json` prints.
 
-    >>> from batchlab.analysis.throughput import ThroughputFit
+    >>> from batchlab.analysis import ThroughputFit
     >>> line = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
     >>> plan_json(make_plan(StepsCurve(s_min=100, e_min=51_200), line))["fastest"]["batch_size"]
     115

@@ -52,7 +52,7 @@ def scaling(
     A trial is trained alone in one process, as `run` trains it, for some steps at each batch size; nothing is evaluated
     and nothing of what is trained is kept. A new measurement takes the place of the old one of the same machine.
     """
-    from batchlab.analysis.throughput import scaling_json
+    from batchlab.analysis.efficiency import scaling_json
     from batchlab.plan.measure import check_workers
 
     if strong and weak:

@@ -15,8 +15,8 @@ from batchlab.analysis import (
     TunedPoint,
     WorkloadSummary,
 )
+from batchlab.analysis.efficiency import scaling_json
 from batchlab.analysis.text import count, listed, significant
-from batchlab.analysis.throughput import scaling_json
 from batchlab.report.blocks import Table
 
 MOST_ROWS = 40

@@ -1,0 +1,80 @@
+"""What several workers are worth: efficiencies, and all that `batchlab scaling` tells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from batchlab.analysis.interval import interval_json
+from batchlab.analysis.throughput import Throughput
+from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit
+
+
+def strong_efficiencies(times: Sequence[StepTimes]) -> list[float | None]:
+    """Return T_1 / (K T_K) at the same batch size for each measurement; None where one worker was not measured there.
+
+    >>> made = [StepTimes(batch_size=64, workers=w, seconds=(s,)) for w, s in ((1, 0.8), (4, 0.25))]
+    >>> strong_efficiencies(made)
+    [1.0, 0.8]
+    """
+    alone = {each.batch_size: each.step_seconds.value for each in times if each.workers == 1}
+    return [_share(alone.get(each.batch_size), each.workers * each.step_seconds.value) for each in times]
+
+
+def weak_efficiencies(times: Sequence[StepTimes]) -> list[float | None]:
+    """Return T_1 / T_K at the same local batch size for each measurement; None where one worker was not measured there.
+
+    >>> made = [StepTimes(batch_size=64 * w, workers=w, seconds=(s,)) for w, s in ((1, 0.2), (4, 0.25))]
+    >>> weak_efficiencies(made)
+    [1.0, 0.8]
+    """
+    alone = {each.batch_size: each.step_seconds.value for each in times if each.workers == 1}
+    return [_share(alone.get(each.local_batch_size), each.step_seconds.value) for each in times]
+
+
+def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any]:
+    """Return what `batchlab scaling --json` prints; `is_weak` holds workers against one at the same local batch size.
+
+    >>> made = [StepTimes(batch_size=b, seconds=(0.02 + b / 1000,)) for b in (8, 64, 512)]
+    >>> found = scaling_json(Throughput.measured(made))
+    >>> round(found["fit"]["tau"]), round(found["rows"][0]["examples_per_second"], 1)
+    (1000, 285.7)
+    """
+    fit = throughput.fit
+    efficiencies = (weak_efficiencies if is_weak else strong_efficiencies)(throughput.times)
+    return {
+        "workload": throughput.workload,
+        "machine": throughput.machine,
+        "mode": "weak" if is_weak else "strong",
+        "rows": [_row_json(fit, *pair) for pair in zip(throughput.times, efficiencies, strict=True)],
+        "fit": {
+            "t0": fit.t0,
+            "t0_ci": interval_json(fit.t0_interval),
+            "tau": fit.tau if math.isfinite(fit.tau) else None,
+            "tau_ci": interval_json(fit.tau_interval),
+            "b_half": fit.b_half if math.isfinite(fit.b_half) else None,
+            "worst_residual": fit.worst_residual,
+            "all_reduce": None if fit.all_reduce is None else asdict(fit.all_reduce),
+        },
+    }
+
+
+def _row_json(fit: ThroughputFit, times: StepTimes, efficiency: float | None) -> dict[str, Any]:
+    each = times.step_seconds
+    return {
+        "batch_size": times.batch_size,
+        "workers": times.workers,
+        "local_batch_size": times.local_batch_size,
+        "seconds": each.value,
+        "seconds_ci": interval_json(each.interval),
+        "repeats": len(times.seconds),
+        "examples_per_second": times.examples_per_second,
+        "fitted_seconds": fit.seconds_at(times.local_batch_size, times.workers),
+        "efficiency": efficiency,
+    }
+
+
+def _share(alone: float | None, seconds: float) -> float | None:
+    return None if alone is None else alone / seconds

@@ -1,0 +1,221 @@
+"""The time of a step: t = t0 + b / tau + t_comm(K), fitted to measured step times.
+
+b is the local batch size, the largest share of the batch that one of K workers has; t0 is what a step takes without
+any example, tau the examples per second of a worker once that is nothing, and half of tau is reached at B_half = t0 tau
+(measurements.md, 10). Errors of a time are relative, so residuals are; the medians scatter about the line because of
+chance and because no machine keeps to a line, and the intervals hold both. Simulated coverage: docs/results/plan.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from batchlab.analysis.all_reduce import FORMS, AllReduce, Form, latencies, transfers
+from batchlab.analysis.confirmed import median_interval
+from batchlab.analysis.expected import Expected
+from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.errors import InputError
+
+_ROUNDS = 30
+"""Of reweighting by the fitted times; five are enough."""
+
+
+_NOTHING = 1e-9
+"""A part that is a smaller share of the longest time is rounding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepTimes:
+    """The repeated measurements of one batch size on some workers."""
+
+    batch_size: int
+    workers: int = 1
+    seconds: tuple[float, ...]
+    """Of a step, one number for each repeat."""
+
+    @property
+    def local_batch_size(self) -> int:
+        """The largest share of a worker."""
+        return math.ceil(self.batch_size / self.workers)
+
+    @property
+    def step_seconds(self) -> Expected:
+        """The median of the repeats; its interval is that of order statistics, without bounds below six."""
+        return Expected(statistics.median(self.seconds), median_interval(self.seconds))
+
+    @property
+    def examples_per_second(self) -> float:
+        """Of all workers together."""
+        return self.batch_size / self.step_seconds.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThroughputFit:
+    """The fitted line, or one that was given."""
+
+    t0: float
+    """Seconds."""
+
+    seconds_per_example: float
+    """1 / tau."""
+
+    all_reduce: AllReduce | None = None
+    """None where nothing is known of it: then it takes no time."""
+
+    covariance: tuple[tuple[float, ...], ...] | None = None
+    """Of t0, 1 / tau and the latency and transfer time that were fitted; None for numbers that were given, and where
+    there are no more batch sizes than numbers."""
+
+    scatter: float = 0.0
+    """Standard deviation of log measured over fitted time."""
+
+    degrees_of_freedom: int = 0
+    residuals: tuple[float, ...] = ()
+    """log of measured over fitted time, for each of the measurements."""
+
+    has_latency: bool = False
+    """Whether the latency was told apart from the bandwidth: that takes two numbers of workers above one."""
+
+    @property
+    def tau(self) -> float:
+        """Examples per second of a worker at large batch sizes; infinite where step times do not grow."""
+        return 1 / self.seconds_per_example if self.seconds_per_example else math.inf
+
+    @property
+    def b_half(self) -> float:
+        """The local batch size at which half of tau is reached."""
+        return self.t0 * self.tau
+
+    @property
+    def worst_residual(self) -> float:
+        """The largest deviation of a measured time from the line; 0.03 is about 3 %."""
+        return max(map(abs, self.residuals), default=0.0)
+
+    @property
+    def t0_interval(self) -> Interval | None:
+        """95 %; None for a number that was given."""
+        return self._interval(0)
+
+    @property
+    def tau_interval(self) -> Interval | None:
+        """95 %; without an upper bound where a step might take no longer for more examples."""
+        slope = self._interval(1)
+        if slope is None or slope.low is None or slope.high is None:
+            return slope
+        return Interval(1 / slope.high, 1 / slope.low if slope.low > 0 else None)
+
+    def seconds_at(self, local_batch_size: float, workers: int = 1) -> float:
+        """Return the fitted time of a step.
+
+        >>> ThroughputFit(t0=0.02, seconds_per_example=0.001).seconds_at(30)
+        0.05
+        """
+        exchange = self.all_reduce.seconds(workers) if self.all_reduce else 0.0
+        return self.t0 + local_batch_size * self.seconds_per_example + exchange
+
+    def step_seconds(self, local_batch_size: int, workers: int = 1) -> Expected:
+        """Return the fitted time with the interval of what would be measured there: the line's error and the scatter
+        about it."""
+        seconds = self.seconds_at(local_batch_size, workers)
+        if self.degrees_of_freedom == 0 or self.covariance is None:
+            return Expected(seconds, NO_INTERVAL if self.residuals else None)
+        column = np.array(self._columns(local_batch_size, workers))
+        variance = float(column @ np.array(self.covariance) @ column) / seconds**2 + self.scatter**2
+        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
+        return Expected(seconds, Interval(seconds * math.exp(-width), seconds * math.exp(width)))
+
+    def _columns(self, local_batch_size: float, workers: int) -> list[float]:
+        form: Form = self.all_reduce.form if self.all_reduce else "ring"
+        return _row(local_batch_size, workers, form, self.all_reduce is not None, self.has_latency)
+
+    def _interval(self, index: int) -> Interval | None:
+        if not self.residuals:
+            return None
+        if self.covariance is None:
+            return NO_INTERVAL
+        value = (self.t0, self.seconds_per_example)[index]
+        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
+        return Interval(max(value - width, 0.0), value + width)
+
+
+def fit_throughput(times: Sequence[StepTimes]) -> ThroughputFit:
+    """Return the line through the medians, by least squares of their relative residuals; no part is below zero.
+
+    Of the two forms of the exchange the one is taken that fits better. InputError for fewer than two local batch sizes.
+
+    >>> made = [StepTimes(batch_size=b, seconds=(0.02 + b / 1000,)) for b in (8, 64, 512)]
+    >>> fit = fit_throughput(made)
+    >>> round(fit.t0, 6), round(fit.tau, 3), round(fit.b_half, 3)
+    (0.02, 1000.0, 20.0)
+    """
+    if len({each.local_batch_size for each in times}) < 2:
+        raise InputError(
+            "The time of a step needs two or more batch sizes to be told apart from that of an example: "
+            "give several --batch-sizes."
+        )
+    if all(each.workers == 1 for each in times):
+        return _fit(times, "ring")
+    return min((_fit(times, form) for form in FORMS), key=lambda fit: fit.scatter)
+
+
+def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
+    several = sorted({each.workers for each in times if each.workers > 1})
+    # One number of workers cannot tell many short messages from few long ones: then all is put down to the bandwidth.
+    has_latency = len(several) > 1
+    design = np.array([_row(each.local_batch_size, each.workers, form, bool(several), has_latency) for each in times])
+    seconds = np.array([each.step_seconds.value for each in times])
+    found = _solve(design, seconds)
+    found[design.max(axis=0) * found < _NOTHING * seconds.max()] = 0.0
+    fitted = design @ found
+    residuals = np.log(seconds / fitted)
+    degrees = len(times) - design.shape[1]
+    scatter = math.sqrt(float(residuals @ residuals) / degrees) if degrees > 0 else 0.0
+    transfer, latency = [*found[2:], 0.0, 0.0][:2]
+    weighted = design / fitted[:, None]
+    return ThroughputFit(
+        t0=float(found[0]),
+        seconds_per_example=float(found[1]),
+        all_reduce=AllReduce(form, float(latency), float(transfer)) if several else None,
+        covariance=_rows(scatter**2 * np.linalg.pinv(weighted.T @ weighted)) if degrees > 0 else None,
+        scatter=scatter,
+        degrees_of_freedom=max(degrees, 0),
+        residuals=tuple(residuals.tolist()),
+        has_latency=has_latency,
+    )
+
+
+def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
+    """Return a matrix as plain numbers, which compare as values do."""
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+def _row(local_batch_size: float, workers: int, form: Form, has_exchange: bool, has_latency: bool) -> list[float]:
+    """Return what t0, 1 / tau, the transfer time and the latency are multiplied by."""
+    exchange = [transfers(workers), *([latencies(form, workers)] if has_latency else [])]
+    return [1.0, local_batch_size, *(exchange if has_exchange else [])]
+
+
+def _solve(design: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+    """Return the least squares of relative residuals, none below zero; weights are those of the fitted times."""
+    from scipy.optimize import nnls
+
+    scale = seconds
+    found = np.zeros(design.shape[1])
+    for _ in range(_ROUNDS):
+        before = found
+        found, _ = nnls(design / scale[:, None], seconds / scale)
+        scale = design @ found
+        if np.allclose(found, before, rtol=1e-12, atol=0):
+            break
+    return np.asarray(found)
+
+
+def _t_quantile(degrees_of_freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees_of_freedom, 0.975))
