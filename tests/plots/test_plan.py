@@ -70,3 +70,23 @@ def test_curves_against_seconds_use_measured_step_times(make_trained):
     first = data.curves[0].best
     assert first.seconds_of(100) == pytest.approx(100 * (0.018 + 16 / 1400))
     assert "a machine" in data.caption
+
+
+def test_several_workers_have_a_curve_each_and_shared_cores_are_marked():
+    times = [
+        StepTimes(batch_size=size, workers=workers, seconds=(0.02 + size / workers / 1000,) * 6, is_shared=workers > 2)
+        for workers in (1, 2, 4)
+        for size in (16, 128, 1024)
+    ]
+
+    (panel,) = throughput_data(Throughput.measured(times)).panels
+
+    assert [series.label for series in panel.of_kind("measured")] == [
+        "measured, 1 worker",
+        "measured, 2 workers",
+        "measured, 4 workers",
+    ]
+    two = panel.of_kind("measured")[1]
+    assert two.behind[0][-1].y == pytest.approx(1024 / (0.02 + 512 / 1000))
+    assert [point.x for point in panel.of_kind("shared cores")[0].points] == [16, 128, 1024]
+    assert "Squares: more workers than cores" in throughput_data(Throughput.measured(times)).caption

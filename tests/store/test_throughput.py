@@ -8,7 +8,9 @@ import pytest
 
 from batchlab.errors import DamagedError, LabError, SpecError
 from batchlab.store.throughput import (
+    MeasuredLink,
     MeasuredSteps,
+    MeasuredSums,
     ThroughputRecord,
     read_throughput,
     read_throughputs,
@@ -36,6 +38,33 @@ def test_what_is_written_is_read(tmp_path):
     assert path.parent == tmp_path / "throughput"
     assert path.name.startswith("digits.fc_128.sgd-")
     assert read_throughput(path) == record()
+
+
+def test_several_workers_and_their_link_are_kept(tmp_path):
+    several = record().model_copy(
+        update={
+            "times": (
+                MeasuredSteps(batch_size=8, seconds=(0.1,)),
+                MeasuredSteps(batch_size=8, workers=4, seconds=(1.0,)),
+            ),
+            "sums": tuple(MeasuredSums(num_bytes=size, workers=4, seconds=(0.1, 0.2)) for size in (64, 1024)),
+            "payloads": (1000, 4),
+            "link": "latency=2ms",
+            "seen": MeasuredLink(means="a relay", round_trip=0.004, throughput=1e7),
+        }
+    )
+
+    assert read_throughput(save_throughput(tmp_path, several)) == several
+    assert save_throughput(tmp_path, several) != save_throughput(tmp_path, record())
+    assert several.machine_name == "a processor, 2 cores, workers joined by latency=2ms"
+    assert [several.is_shared(workers) for workers in (1, 2, 4)] == [False, False, True]
+
+
+def test_a_record_of_one_worker_from_before_is_read_as_it_was(tmp_path):
+    before = {key: value for key, value in record().plain().items() if key not in ("sums", "payloads")}
+
+    assert ThroughputRecord.parse(before, "a file") == record()
+    assert ThroughputRecord.parse(before, "a file").file_name == "digits.fc_128.sgd-51a68002e2a0.json"
 
 
 def test_one_file_for_each_workload_and_machine(tmp_path):
@@ -106,3 +135,17 @@ def test_times_that_make_no_sense_are_refused(times):
 
     with pytest.raises(SpecError, match="times"):
         ThroughputRecord.parse(data, "a file")
+
+
+@pytest.mark.parametrize(
+    ("sums", "words"),
+    [
+        ([{"num_bytes": 8, "workers": 2, "seconds": [0.1]}], "of one size"),
+        ([{"num_bytes": 8, "workers": 2, "seconds": [0.1]}] * 2, "8 bytes on 2 workers are there twice"),
+        ([{"num_bytes": 8, "workers": 1, "seconds": [0.1]}], "at least 2"),
+        ([{"num_bytes": 8, "workers": 2, "seconds": [0.0]}], "more than 0"),
+    ],
+)
+def test_sums_that_make_no_sense_are_refused(sums, words):
+    with pytest.raises(SpecError, match=words):
+        ThroughputRecord.parse({**record().plain(), "sums": sums}, "a file")

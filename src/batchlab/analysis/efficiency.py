@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from batchlab.analysis.all_reduce import AllReduce
 from batchlab.analysis.interval import interval_json
+from batchlab.analysis.link import StepExchange, SumTimes
 from batchlab.analysis.throughput import Throughput
 from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit
 
@@ -49,6 +51,8 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
         "machine": throughput.machine,
         "mode": "weak" if is_weak else "strong",
         "rows": [_row_json(fit, *pair) for pair in zip(throughput.times, efficiencies, strict=True)],
+        "sums": [_sum_json(fit, each) for each in throughput.sums],
+        "link": None if throughput.link is None else asdict(throughput.link),
         "fit": {
             "t0": fit.t0,
             "t0_ci": interval_json(fit.t0_interval),
@@ -56,7 +60,7 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
             "tau_ci": interval_json(fit.tau_interval),
             "b_half": fit.b_half if math.isfinite(fit.b_half) else None,
             "worst_residual": fit.worst_residual,
-            "all_reduce": None if fit.all_reduce is None else asdict(fit.all_reduce),
+            "all_reduce": _exchange_json(fit.all_reduce),
         },
     }
 
@@ -73,6 +77,38 @@ def _row_json(fit: ThroughputFit, times: StepTimes, efficiency: float | None) ->
         "examples_per_second": times.examples_per_second,
         "fitted_seconds": fit.seconds_at(times.local_batch_size, times.workers),
         "efficiency": efficiency,
+        "shared_cores": times.is_shared,
+    }
+
+
+def _exchange_json(exchange: AllReduce | StepExchange | None) -> dict[str, Any] | None:
+    if exchange is None:
+        return None
+    if isinstance(exchange, AllReduce):
+        return asdict(exchange)
+    link = exchange.link
+    return {
+        "form": link.form,
+        "latency": link.latency,
+        "latency_ci": interval_json(link.latency_interval),
+        "bandwidth": link.bandwidth,
+        "bandwidth_ci": interval_json(link.bandwidth_interval),
+        "worst_residual": link.worst_residual,
+        "payloads": list(exchange.payloads),
+        "waited": exchange.waited,
+    }
+
+
+def _sum_json(fit: ThroughputFit, times: SumTimes) -> dict[str, Any]:
+    each, exchange = times.sum_seconds, fit.all_reduce
+    link = exchange.link if isinstance(exchange, StepExchange) else None
+    return {
+        "bytes": times.num_bytes,
+        "workers": times.workers,
+        "seconds": each.value,
+        "seconds_ci": interval_json(each.interval),
+        "repeats": len(times.seconds),
+        "fitted_seconds": None if link is None else link.seconds(times.workers, times.num_bytes),
     }
 
 

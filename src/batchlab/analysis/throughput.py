@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from batchlab.analysis.expected import Expected
-from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
+from batchlab.analysis.link import SeenLink, StepExchange, SumTimes
+from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput, with_own_cores
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,28 @@ class Throughput:
     train_examples: int | None = None
     """Of the training set, which no batch is larger than; None where that is not known."""
 
+    sums: tuple[SumTimes, ...] = ()
+    """What workers took to add up some bytes, with nothing beside it."""
+
+    link: SeenLink | None = None
+    """What joined the workers; None where that was the machine itself."""
+
     @classmethod
     def measured(
-        cls, times: Sequence[StepTimes], workload: str = "", machine: str = "", train_examples: int | None = None
+        cls,
+        times: Sequence[StepTimes],
+        workload: str = "",
+        machine: str = "",
+        train_examples: int | None = None,
+        *,
+        exchange: StepExchange | None = None,
+        sums: Sequence[SumTimes] = (),
+        link: SeenLink | None = None,
     ) -> Throughput:
-        """Return the throughput of some measurements."""
+        """Return the throughput of some measurements, of which `exchange` says what workers tell each other."""
         ordered = sorted(times, key=lambda each: (each.workers, each.batch_size))
-        return cls(fit_throughput(ordered), tuple(ordered), workload, machine, train_examples)
+        fit = fit_throughput(ordered, exchange)
+        return cls(fit, tuple(ordered), workload, machine, train_examples, tuple(sums), link)
 
     @property
     def batch_sizes(self) -> tuple[int, ...]:
@@ -43,6 +59,11 @@ class Throughput:
     def workers(self) -> tuple[int, ...]:
         """The numbers of workers that were measured, ascending; one where nothing was."""
         return tuple(sorted({each.workers for each in self.times})) or (1,)
+
+    @property
+    def planned_workers(self) -> tuple[int, ...]:
+        """Those of them that had a core each: what plans count on."""
+        return tuple(sorted({each.workers for each in self._fitted})) or (1,)
 
     def step_seconds(self, batch_size: int, workers: int = 1) -> Expected:
         """Return the time of a step: as it was measured with six repeats or more, else by the line.
@@ -59,13 +80,17 @@ class Throughput:
         return Expected(fitted.value, fitted.interval, self._is_beyond(local, workers))
 
     @cached_property
+    def _fitted(self) -> list[StepTimes]:
+        return with_own_cores(self.times)
+
+    @cached_property
     def _measured(self) -> dict[tuple[int, int], Expected]:
-        found = {(each.batch_size, each.workers): each.step_seconds for each in self.times}
+        found = {(each.batch_size, each.workers): each.step_seconds for each in self._fitted}
         return {key: each for key, each in found.items() if each.interval and not each.interval.is_open}
 
     def _is_beyond(self, local_batch_size: int, workers: int) -> bool:
         """Return whether no measurements lie on both sides; given numbers know nothing of an exchange not given."""
         if not self.times:
             return workers > 1 and self.fit.all_reduce is None
-        sizes = [each.local_batch_size for each in self.times]
-        return workers > self.workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)
+        sizes = [each.local_batch_size for each in self._fitted]
+        return workers > self.planned_workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from batchlab.analysis.all_reduce import FORMS, AllReduce, Form, latencies, transfers
+from batchlab.analysis.all_reduce import FORMS, AllReduce, latencies, transfers
 from batchlab.analysis.confirmed import median_interval
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.link import StepExchange
 from batchlab.errors import InputError
 
 _ROUNDS = 30
@@ -37,6 +38,9 @@ class StepTimes:
     workers: int = 1
     seconds: tuple[float, ...]
     """Of a step, one number for each repeat."""
+
+    is_shared: bool = False
+    """Whether its workers were more than the cores: what they took says nothing of a machine with one for each."""
 
     @property
     def local_batch_size(self) -> int:
@@ -64,12 +68,12 @@ class ThroughputFit:
     seconds_per_example: float
     """1 / tau."""
 
-    all_reduce: AllReduce | None = None
-    """None where nothing is known of it: then it takes no time."""
+    all_reduce: AllReduce | StepExchange | None = None
+    """How long workers exchange; None where nothing is known of it: then it takes no time."""
 
     covariance: tuple[tuple[float, ...], ...] | None = None
-    """Of t0, 1 / tau and the latency and transfer time that were fitted; None for numbers that were given, and where
-    there are no more batch sizes than numbers."""
+    """Of t0, 1 / tau and what was fitted of the exchange: the share that is waited for, or transfer time and latency;
+    None for numbers that were given, and where there are no more batch sizes than numbers."""
 
     scatter: float = 0.0
     """Standard deviation of log measured over fitted time."""
@@ -124,14 +128,17 @@ class ThroughputFit:
         seconds = self.seconds_at(local_batch_size, workers)
         if self.degrees_of_freedom == 0 or self.covariance is None:
             return Expected(seconds, NO_INTERVAL if self.residuals else None)
-        column = np.array(self._columns(local_batch_size, workers))
+        column = np.array(self._row(local_batch_size, workers))
         variance = float(column @ np.array(self.covariance) @ column) / seconds**2 + self.scatter**2
+        if isinstance(self.all_reduce, StepExchange):
+            variance += self.all_reduce.variance(workers) / seconds**2
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
         return Expected(seconds, Interval(seconds * math.exp(-width), seconds * math.exp(width)))
 
-    def _columns(self, local_batch_size: float, workers: int) -> list[float]:
-        form: Form = self.all_reduce.form if self.all_reduce else "ring"
-        return _row(local_batch_size, workers, form, self.all_reduce is not None, self.has_latency)
+    def _row(self, local_batch_size: float, workers: int) -> list[float]:
+        """Return what the fitted numbers are multiplied by, without those of an exchange that was taken as it is."""
+        row = [1.0, local_batch_size, *_exchange_row(self.all_reduce, workers, self.has_latency)]
+        return row[: len(self.covariance or row)]
 
     def _interval(self, index: int) -> Interval | None:
         if not self.residuals:
@@ -143,31 +150,56 @@ class ThroughputFit:
         return Interval(max(value - width, 0.0), value + width)
 
 
-def fit_throughput(times: Sequence[StepTimes]) -> ThroughputFit:
+def fit_throughput(times: Sequence[StepTimes], exchange: StepExchange | None = None) -> ThroughputFit:
     """Return the line through the medians, by least squares of their relative residuals; no part is below zero.
 
-    Of the two forms of the exchange the one is taken that fits better. InputError for fewer than two local batch sizes.
+    Where the exchange of a step is known, the share of it is fitted that steps wait for; else its latency and
+    transfer time are, in the one of two forms that fits better. Workers that shared cores are left out where others are
+    enough. InputError for fewer than two local batch sizes.
 
     >>> made = [StepTimes(batch_size=b, seconds=(0.02 + b / 1000,)) for b in (8, 64, 512)]
     >>> fit = fit_throughput(made)
     >>> round(fit.t0, 6), round(fit.tau, 3), round(fit.b_half, 3)
     (0.02, 1000.0, 20.0)
     """
-    if len({each.local_batch_size for each in times}) < 2:
+    times = with_own_cores(times)
+    if not _tells_line(times):
         raise InputError(
             "The time of a step needs two or more batch sizes to be told apart from that of an example: "
             "give several --batch-sizes."
         )
-    if all(each.workers == 1 for each in times):
-        return _fit(times, "ring")
-    return min((_fit(times, form) for form in FORMS), key=lambda fit: fit.scatter)
-
-
-def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
-    several = sorted({each.workers for each in times if each.workers > 1})
+    several = {each.workers for each in times} - {1}
+    if not several:
+        return _fit(times, exchange)
+    if exchange is not None:
+        return _fit(times, exchange, num_exchanged=1)
     # One number of workers cannot tell many short messages from few long ones: then all is put down to the bandwidth.
-    has_latency = len(several) > 1
-    design = np.array([_row(each.local_batch_size, each.workers, form, bool(several), has_latency) for each in times])
+    num_exchanged = min(2, len(several))
+    fits = (_fit(times, AllReduce(form, 0.0, 0.0), num_exchanged) for form in FORMS)
+    return min(fits, key=lambda fit: fit.scatter)
+
+
+def with_own_cores(times: Sequence[StepTimes]) -> list[StepTimes]:
+    """Return the measurements whose workers had a core each; all of them where those do not make a line."""
+    alone = [each for each in times if not each.is_shared]
+    return alone if _tells_line(alone) else list(times)
+
+
+def _tells_line(times: Sequence[StepTimes]) -> bool:
+    return len({each.local_batch_size for each in times}) > 1
+
+
+def _fit(
+    times: Sequence[StepTimes], exchange: AllReduce | StepExchange | None, num_exchanged: int = 0
+) -> ThroughputFit:
+    """Return the fit with so many numbers of the exchange: 0 takes it as it is."""
+    has_latency = num_exchanged > 1
+    design = np.array(
+        [
+            [1.0, each.local_batch_size, *_exchange_row(exchange, each.workers, has_latency)[:num_exchanged]]
+            for each in times
+        ]
+    )
     seconds = np.array([each.step_seconds.value for each in times])
     found = _solve(design, seconds)
     found[design.max(axis=0) * found < _NOTHING * seconds.max()] = 0.0
@@ -175,12 +207,11 @@ def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
     residuals = np.log(seconds / fitted)
     degrees = len(times) - design.shape[1]
     scatter = math.sqrt(float(residuals @ residuals) / degrees) if degrees > 0 else 0.0
-    transfer, latency = [*found[2:], 0.0, 0.0][:2]
     weighted = design / fitted[:, None]
     return ThroughputFit(
         t0=float(found[0]),
         seconds_per_example=float(found[1]),
-        all_reduce=AllReduce(form, float(latency), float(transfer)) if several else None,
+        all_reduce=_exchanging(exchange, found[2:].tolist()),
         covariance=_rows(scatter**2 * np.linalg.pinv(weighted.T @ weighted)) if degrees > 0 else None,
         scatter=scatter,
         degrees_of_freedom=max(degrees, 0),
@@ -189,15 +220,28 @@ def _fit(times: Sequence[StepTimes], form: Form) -> ThroughputFit:
     )
 
 
+def _exchange_row(exchange: AllReduce | StepExchange | None, workers: int, has_latency: bool) -> list[float]:
+    """Return what the share, or the transfer time and the latency, are multiplied by."""
+    if exchange is None:
+        return []
+    if isinstance(exchange, StepExchange):
+        return [exchange.alone(workers)]
+    return [transfers(workers), *([latencies(exchange.form, workers)] if has_latency else [])]
+
+
+def _exchanging(exchange: AllReduce | StepExchange | None, found: Sequence[float]) -> AllReduce | StepExchange | None:
+    """Return the exchange with what was found of it."""
+    if exchange is None or not found:
+        return exchange
+    if isinstance(exchange, StepExchange):
+        return replace(exchange, waited=found[0])
+    transfer, latency = [*found, 0.0][:2]
+    return AllReduce(exchange.form, latency, transfer)
+
+
 def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     """Return a matrix as plain numbers, which compare as values do."""
     return tuple(tuple(row) for row in matrix.tolist())
-
-
-def _row(local_batch_size: float, workers: int, form: Form, has_exchange: bool, has_latency: bool) -> list[float]:
-    """Return what t0, 1 / tau, the transfer time and the latency are multiplied by."""
-    exchange = [transfers(workers), *([latencies(form, workers)] if has_latency else [])]
-    return [1.0, local_batch_size, *(exchange if has_exchange else [])]
 
 
 def _solve(design: np.ndarray, seconds: np.ndarray) -> np.ndarray:

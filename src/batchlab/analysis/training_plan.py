@@ -158,7 +158,7 @@ def worker_counts(max_workers: int, throughput: Throughput) -> list[int]:
     [1, 2, 4, 8, 12]
     """
     powers = [2**k for k in range(max_workers.bit_length())]
-    return sorted({count for count in (*powers, max_workers, *throughput.workers) if count <= max_workers})
+    return sorted({count for count in (*powers, max_workers, *throughput.planned_workers) if count <= max_workers})
 
 
 def _row(

@@ -112,6 +112,15 @@ LOOKS: dict[Kind, dict[str, Any]] = {
         "markeredgewidth": 0.9,
         "zorder": 5,
     },
+    "shared cores": {
+        "color": style.INK,
+        "linestyle": "none",
+        "marker": "s",
+        "markersize": 9,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.8,
+        "zorder": 5,
+    },
     "pick": {
         "color": "#F0E442",
         "linestyle": "none",

@@ -23,6 +23,7 @@ Kind = Literal[
     "goal first met",
     "extrapolated",
     "pick",
+    "shared cores",
 ]
 """What a series is, which also decides how it is drawn."""
 

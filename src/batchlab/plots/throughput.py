@@ -17,14 +17,13 @@ from batchlab.plots.steps import BATCH_SIZE
 from batchlab.plots.style import ShownFigure
 
 _NUM_FITTED = 100
+SHARED_CORES = "more workers than cores"
 
 
 def throughput_data(throughput: Throughput) -> Sheet:
     """Return examples per second of all workers together, by batch size; a curve for each number of workers."""
     series = tuple(_series(throughput, throughput.workload))
     points = [point for one in series for point in one.points]
-    repeats = span(len(each.seconds) for each in throughput.times)
-    where = f" on {throughput.machine}" if throughput.machine else ""
     panel = Panel(
         title=throughput.workload,
         x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points], ticks="numbers"),
@@ -32,8 +31,7 @@ def throughput_data(throughput: Throughput) -> Sheet:
         series=series,
         legend=None,
     )
-    caption = f"Each point: the median of n = {repeats} repeats{where}. The line: batch size / (t0 + batch size / tau)."
-    return Sheet(caption=caption, columns=1, panels=(panel,), panel_aspect=1.6, width=6.4)
+    return Sheet(caption=_caption(throughput), columns=1, panels=(panel,), panel_aspect=1.6, width=6.4)
 
 
 def throughput_figure(sheet: Sheet) -> ShownFigure:
@@ -41,7 +39,22 @@ def throughput_figure(sheet: Sheet) -> ShownFigure:
     return draw_sheet(sheet)
 
 
+def _caption(throughput: Throughput) -> str:
+    repeats = span(len(each.seconds) for each in throughput.times)
+    where = f" on {throughput.machine}" if throughput.machine else ""
+    points = f"Each point: the median of n = {repeats} repeats{where}."
+    if throughput.workers == (1,):
+        return f"{points} The line: batch size / (t0 + batch size / tau)."
+    lines = f"Pale lines: batch size / (t0 + local batch size / tau + exchange), {_fit_words(throughput)}."
+    return f"{points} {lines}{' Squares: ' + SHARED_CORES + '.' if _shared(throughput) else ''}"
+
+
+def _shared(throughput: Throughput) -> list[StepTimes]:
+    return [each for each in throughput.times if each.is_shared]
+
+
 def _series(throughput: Throughput, workload: str) -> Iterator[Series]:
+    is_alone = throughput.workers == (1,)
     for workers in throughput.workers:
         own = [each for each in throughput.times if each.workers == workers]
         name = "1 worker" if workers == 1 else f"{count(workers)} workers"
@@ -52,8 +65,18 @@ def _series(throughput: Throughput, workload: str) -> Iterator[Series]:
             quantity=f"examples per second on {name}",
             points=tuple(map(_point, own)),
             bars=INTERVAL,
+            behind=() if is_alone else (_line(throughput, workers),),
         )
-    yield _fitted(throughput, workload)
+    if is_alone:
+        yield _fitted(throughput, workload)
+    if shared := _shared(throughput):
+        yield Series(
+            label=SHARED_CORES,
+            kind="shared cores",
+            workload=workload,
+            quantity="examples per second of workers that share cores",
+            points=tuple(map(_point, shared)),
+        )
 
 
 def _point(times: StepTimes) -> Point:
@@ -69,13 +92,23 @@ def _point(times: StepTimes) -> Point:
 
 
 def _fitted(throughput: Throughput, workload: str) -> Series:
-    fit, sizes = throughput.fit, throughput.batch_sizes
-    grid = np.geomspace(sizes[0], sizes[-1], _NUM_FITTED).tolist()
-    tau = significant(fit.tau) if fit.seconds_per_example else "none seen"
     return Series(
-        label=f"fit: t0 {significant(1e3 * fit.t0)} ms, tau {tau} examples per second",
+        label=f"fit: {_fit_words(throughput)}",
         kind="fit",
         workload=workload,
         quantity="examples per second on one worker, fitted",
-        points=tuple(Point(size, size / fit.seconds_at(size)) for size in grid),
+        points=_line(throughput, 1),
     )
+
+
+def _fit_words(throughput: Throughput) -> str:
+    fit = throughput.fit
+    tau = significant(fit.tau) if fit.seconds_per_example else "none seen"
+    return f"t0 {significant(1e3 * fit.t0)} ms, tau {tau} examples per second"
+
+
+def _line(throughput: Throughput, workers: int) -> tuple[Point, ...]:
+    """Return the fitted examples per second of some workers, over the batch sizes that were measured."""
+    own = {each.batch_size for each in throughput.times if each.workers == workers} or throughput.batch_sizes
+    grid = np.geomspace(min(own), max(own), _NUM_FITTED).tolist()
+    return tuple(Point(size, size / throughput.fit.seconds_at(size / workers, workers)) for size in grid)

@@ -16,12 +16,17 @@ from batchlab.analysis import (
     WorkloadSummary,
 )
 from batchlab.analysis.efficiency import scaling_json
+from batchlab.analysis.link import SeenLink, StepExchange
 from batchlab.analysis.text import count, listed, significant
 from batchlab.report.blocks import Table
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
 
+MEGABIT = 1e6 / 8
+"""Bytes."""
+
+SHARED_CORES = "shared cores"
 COUNTED = "Time counts updates alone: no evaluation, no start, no reading of data."
 _UNITS = ((86_400.0, "days", 2.0), (3600.0, "h", 2.0), (60.0, "min", 2.0), (1.0, "s", 1.0), (1e-3, "ms", 1.0))
 """Seconds of a unit, its name, and from how many of it on it is used."""
@@ -100,12 +105,13 @@ def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
     """Return a row for each batch size and number of workers that was measured."""
     rows = scaling_json(throughput, is_weak)["rows"]
     header = ["Batch size", "Workers", "ms per step", "95 % interval", "Examples/s", "Fitted ms", "Repeats"]
-    has_several = len(throughput.workers) > 1
+    has_several = throughput.workers != (1,)
     return Table(
         name="throughput",
-        header=[*header, *(["Efficiency"] if has_several else [])],
+        header=[*header, *(["Efficiency", "Note"] if has_several else [])],
         rows=[_throughput_cells(row, has_several) for row in rows],
         numbers=range(len(header) + has_several),
+        muted=[place for place, row in enumerate(rows) if row["shared_cores"]],
     )
 
 
@@ -119,7 +125,7 @@ def _throughput_cells(row: Mapping[str, Any], has_several: bool) -> list[str]:
         significant(row["examples_per_second"]),
         significant(1e3 * row["fitted_seconds"]),
         count(row["repeats"]),
-        *([efficiency] if has_several else []),
+        *([efficiency, SHARED_CORES if row["shared_cores"] else ""] if has_several else []),
     ]
 
 
@@ -131,12 +137,43 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
         ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
-    if fit.all_reduce is not None:
+    if isinstance(fit.all_reduce, StepExchange):
+        facts += _link_facts(fit.all_reduce)
+    elif fit.all_reduce is not None:
         facts += [
             (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
             ("Seconds to send the gradients once", f"{significant(1e3 * fit.all_reduce.transfer_seconds)} ms"),
         ]
     return facts
+
+
+def _link_facts(exchange: StepExchange) -> list[tuple[str, str]]:
+    link = exchange.link
+    return [
+        (
+            f"Latency of a message between workers ({link.form})",
+            _with_interval(1e3 * link.latency, link.latency_interval, 1e-3, "ms"),
+        ),
+        (
+            "Bandwidth between workers",
+            _with_interval(link.bandwidth / MEGABIT, link.bandwidth_interval, MEGABIT, "mbit/s"),
+        ),
+        ("Largest deviation of a sum", f"{100 * link.worst_residual:.1f} %"),
+        ("A step sums", f"{count(sum(exchange.payloads))} bytes in {_sums(len(exchange.payloads))}"),
+        ("Share of the sums that a step waits for", f"{100 * exchange.waited:.0f} %"),
+    ]
+
+
+def _sums(number: int) -> str:
+    return "1 sum" if number == 1 else f"{count(number)} sums"
+
+
+def link_line(link: SeenLink) -> str:
+    """Return what joined the workers, who made it so, and what plain sockets saw of it."""
+    return (
+        f"Workers joined by {link.asked} ({link.means}). Seen by plain sockets: round trip "
+        f"{significant(1e3 * link.round_trip)} ms, TCP {significant(link.throughput / MEGABIT)} mbit/s."
+    )
 
 
 def _advice(plan: TrainingPlan) -> str:

@@ -14,6 +14,7 @@ from batchlab.analysis import (
     expected_steps,
     make_plan,
 )
+from batchlab.analysis.link import SeenLink, StepExchange, SumTimes, fit_link, forms_of
 from batchlab.analysis.training_plan import worker_counts
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError, LabError
@@ -44,9 +45,22 @@ def check_one_batch_size(sweep: StoredSweep) -> None:
 
 def measured_throughput(record: ThroughputRecord) -> Throughput:
     """Return what a record tells, fitted."""
-    times = [StepTimes(batch_size=one.batch_size, workers=one.workers, seconds=one.seconds) for one in record.times]
+    times = [
+        StepTimes(
+            batch_size=one.batch_size, workers=one.workers, seconds=one.seconds, is_shared=record.is_shared(one.workers)
+        )
+        for one in record.times
+    ]
+    sums = [SumTimes(num_bytes=one.num_bytes, workers=one.workers, seconds=one.seconds) for one in record.sums]
+    link = fit_link(sums, forms_of(record.device)) if sums else None
     return Throughput.measured(
-        times, workload=record.workload, machine=record.machine_name, train_examples=record.train_examples
+        times,
+        workload=record.workload,
+        machine=record.machine_name,
+        train_examples=record.train_examples,
+        exchange=None if link is None else StepExchange(link=link, payloads=record.payloads),
+        sums=sums,
+        link=None if record.seen is None else SeenLink(asked=record.link or "", **record.seen.plain()),
     )
 
 
@@ -77,6 +91,6 @@ def plan_of(lab: Lab, sweep: StoredSweep, summary: WorkloadSummary) -> tuple[Tra
         return None, problems
     try:
         check_one_batch_size(sweep)
-        return plan_summary(summary, throughput, throughput.workers[-1]), problems
+        return plan_summary(summary, throughput, throughput.planned_workers[-1]), problems
     except InputError:
         return None, problems

@@ -35,6 +35,28 @@ class MeasuredSteps(Value):
     """Of a step, one for each repeat."""
 
 
+class MeasuredSums(Value):
+    """The times of sums over some workers of some bytes, with nothing beside them."""
+
+    num_bytes: Annotated[int, Field(ge=1)]
+    workers: Annotated[int, Field(ge=2)]
+    seconds: Annotated[Items[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    """Of a sum, one for each repeat."""
+
+
+class MeasuredLink(Value):
+    """What plain sockets saw of a link that was made for the measurement."""
+
+    means: str
+    """Who delays and who shapes, in a few words."""
+
+    round_trip: Annotated[float, Field(gt=0)]
+    """Seconds."""
+
+    throughput: Annotated[float, Field(gt=0)]
+    """Bytes per second, one way."""
+
+
 class ThroughputRecord(Value):
     """The contents of one file."""
 
@@ -49,7 +71,9 @@ class ThroughputRecord(Value):
     """What PyTorch calls it, a GPU with its model."""
 
     link: str | None = None
-    """What joins the workers; None for one worker alone."""
+    """What was made to join the workers, as `--link` has it; None where they meet in the machine, or are one."""
+
+    seen: MeasuredLink | None = None
 
     machine: dict[str, Any]
     """Host, processor, cores, versions."""
@@ -61,6 +85,11 @@ class ThroughputRecord(Value):
     """The time of day, by the clock of the machine, in ISO format."""
 
     times: Annotated[Items[MeasuredSteps], Field(min_length=2)]
+    sums: Items[MeasuredSums] = ()
+    """None of one worker."""
+
+    payloads: Items[Annotated[int, Field(ge=1)]] = ()
+    """Bytes of each sum of a step on several workers."""
 
     @field_validator("times")
     @classmethod
@@ -68,6 +97,15 @@ class ThroughputRecord(Value):
         if twice := doubled((each.batch_size, each.workers) for each in times):
             raise ValueError(f"batch size {twice[0][0]} on {twice[0][1]} workers is there twice")
         return times
+
+    @field_validator("sums")
+    @classmethod
+    def _check_sums(cls, sums: tuple[MeasuredSums, ...]) -> tuple[MeasuredSums, ...]:
+        if twice := doubled((each.num_bytes, each.workers) for each in sums):
+            raise ValueError(f"{twice[0][0]} bytes on {twice[0][1]} workers are there twice")
+        if len({each.num_bytes for each in sums}) == 1:
+            raise ValueError("sums of one size cannot tell latency from bandwidth")
+        return sums
 
     @property
     def file_name(self) -> str:
@@ -81,7 +119,13 @@ class ThroughputRecord(Value):
         """The machine in a few words."""
         cpu, cores = self.machine.get("cpu", "a processor that is not known"), self.machine.get("cores")
         place = str(cpu) if self.device == "cpu" else f"{self.device} of {cpu}"
-        return f"{place}, {cores} cores" if cores else place
+        machine = f"{place}, {cores} cores" if cores else place
+        return f"{machine}, workers joined by {self.link}" if self.link else machine
+
+    def is_shared(self, workers: int) -> bool:
+        """Return whether so many workers are more than the cores that they train on."""
+        cores = self.machine.get("cores")
+        return self.device == "cpu" and isinstance(cores, int) and workers > cores
 
     def is_of(self, sweep: StoredSweep) -> bool:
         """Return whether it is the throughput of what a sweep trained."""
