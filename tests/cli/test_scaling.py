@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 
 import pytest
 
@@ -10,20 +12,33 @@ from batchlab.cli.scaling import read_counts
 from batchlab.store.throughput import read_throughputs
 
 
-def test_a_network_is_timed_kept_and_planned_with(call, tmp_path):
+@pytest.mark.skipif(sys.platform != "linux", reason="gangs need Linux")
+def test_a_network_is_timed_on_one_and_two_workers_and_kept(call, tmp_path):
     lab = tmp_path / "lab"
 
-    answer = call("scaling", "digits", "--lab", lab, "--batch-sizes", "256,4,64", "--repeats", 2, "--json")
+    answer = call(
+        *("scaling", "digits", "--lab", lab, "--workers", "2,1", "--batch-sizes", "512,1,64", "--repeats", 1, "--json")
+    )
 
     assert answer.code == 0, answer.err
     found = json.loads(answer.out)
-    assert [row["batch_size"] for row in found["rows"]] == [4, 64, 256]
-    assert all(row["seconds"] > 0 and row["repeats"] == 2 and row["efficiency"] == 1.0 for row in found["rows"])
-    assert found["fit"]["t0"] >= 0
+    pairs = [(row["batch_size"], row["workers"]) for row in found["rows"]]
+    assert pairs == [(1, 1), (64, 1), (512, 1), (64, 2), (512, 2)]
+    assert "left out: batch size 1 on 2 workers. A batch of 1 example cannot be shared by 2 workers" in answer.err
+    assert "repeat 1 of 1" in answer.err
+    assert all(row["seconds"] > 0 and row["repeats"] == 1 for row in found["rows"])
+    alone, pair = found["rows"][1], found["rows"][3]
+    assert alone["efficiency"] == 1.0
+    assert pair["efficiency"] == pytest.approx(alone["seconds"] / (2 * pair["seconds"]))
+    assert pair["shared_cores"] == ((os.cpu_count() or 1) < 2)
+    assert [each["bytes"] for each in found["sums"]] == [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
+    exchange = found["fit"]["all_reduce"]
+    assert exchange["form"] == "gloo"
+    assert exchange["latency"] > 0 and exchange["bandwidth"] > 0
+    assert sum(exchange["payloads"]) >= 4 * 9_610  # 64 * 128 + 128 and 128 * 10 + 10 parameters
     (record,), problems = read_throughputs(lab)
     assert problems == []
     assert record.workload == found["workload"] == "digits/fc_128/nesterov_momentum"
-    assert "repeat 2 of 2" in answer.err
     assert call("status", "--lab", lab).code == 0
     assert call("verify", "--lab", lab).code == 0
 
@@ -31,8 +46,13 @@ def test_a_network_is_timed_kept_and_planned_with(call, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("digits", "--workers", "2"), "cannot be measured yet"),
-        (("digits", "--workers", "1,2"), "cannot be measured yet"),
+        (("digits", "--workers", "2000000"), "are the most"),
+        (
+            ("digits", "--workers", "1,1024", "--batch-sizes", "4,8"),
+            "--workers 1024: no batch size is left. A batch of 8",
+        ),
+        (("digits", "--link", "latency=2ms"), "--link joins several workers"),
+        (("digits", "--workers", "1,2", "--link", "fast"), "write it as latency=2ms,bandwidth=100mbit"),
         (("digits", "--workers", "0"), "whole numbers above 0"),
         (("digits", "--batch-sizes", "4"), "give two --batch-sizes"),
         (("digits", "--batch-sizes", "4,4"), "name each number once"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 
 from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_json, print_text, terminal_width
 from batchlab.cli.run import load_spec
-from batchlab.core.limits import MOST_BATCH_SIZES
+from batchlab.core.limits import MOST_BATCH_SIZES, MOST_WORKERS
 from batchlab.errors import InputError, LabError, SpecError, shown
 from batchlab.files import is_there
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from batchlab.analysis import Throughput
     from batchlab.core.sweep import Sweep
     from batchlab.engine.base import Trainer
+    from batchlab.link.link import Link
+    from batchlab.store.throughput import ThroughputRecord
 
 MOST_REPEATS = 1_000
 
@@ -29,7 +32,9 @@ def scaling(
         str, typer.Argument(help="A sweep or workload of the lab, a spec file, a name as for `run`, or a Python file.")
     ],
     lab: LabOption = DEFAULT_LAB,
-    workers: Annotated[str, typer.Option("--workers", help="Numbers of workers of one trial; 1 for now.")] = "1",
+    workers: Annotated[
+        str, typer.Option("--workers", help="Numbers of processes that train one trial together, such as 1,2,4.")
+    ] = "1",
     batch_sizes: Annotated[
         str | None, typer.Option("--batch-sizes", help="Such as 16,64,256; the sweep's if left out.")
     ] = None,
@@ -37,6 +42,14 @@ def scaling(
         bool, typer.Option("--strong", help="Batch sizes are those of all workers together, as by default.")
     ] = False,
     weak: Annotated[bool, typer.Option("--weak", help="Batch sizes are those of each worker.")] = False,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            "--link",
+            help="Join the workers by a link of this latency (one way) and bandwidth, such as "
+            "latency=2ms,bandwidth=100mbit; Linux, root and iproute2.",
+        ),
+    ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, max=MOST_REPEATS, help="Of each batch size; 6 is the least for 95 %.")
     ] = 8,
@@ -47,21 +60,26 @@ def scaling(
     out: Annotated[Path | None, typer.Option("--out", help="A folder for the figure; else none is drawn.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure examples per second by batch size. Fits the time of a step, and keeps it in the lab for `batchlab plan`.
+    """Measure examples per second by batch size and workers. Fits the time of a step, and keeps it for `batchlab plan`.
 
-    A trial is trained alone in one process, as `run` trains it, for some steps at each batch size; nothing is evaluated
-    and nothing of what is trained is kept. A new measurement takes the place of the old one of the same machine.
+    One trial is trained as `run` trains it, by one process or several together, for some steps at each batch size;
+    nothing is evaluated and nothing of what is trained is kept. A new measurement takes the place of the old one of the
+    same machine and link.
     """
     from batchlab.analysis.efficiency import scaling_json
-    from batchlab.plan.measure import check_workers
+    from batchlab.plan.scaling import find_settings, measure_throughput
 
     if strong and weak:
         raise typer.BadParameter("--strong and --weak exclude each other; leave one out")
     counts = read_counts(workers, "--workers")
-    check_workers(counts)
+    if counts[-1] > MOST_WORKERS:
+        raise InputError(f"--workers {counts[-1]}: {MOST_WORKERS:,} are the most.")
+    made = read_link(link, counts)
     sizes = [] if batch_sizes is None else read_counts(batch_sizes, "--batch-sizes")
     sweep, trainer = _load(workload, lab, sizes, settings or [], data)
-    found, path = _measure(sweep, trainer, lab, counts, repeats)
+    find_settings(sweep, trainer, counts, weak)  # before anything is made
+    take = partial(measure_throughput, workers=counts, is_weak=weak, link=made, repeats=repeats, tell=_tell)
+    found, path = _measure(lambda: take(sweep, trainer), lab)
     if as_json:
         print_json(scaling_json(found, weak))
     else:
@@ -84,6 +102,20 @@ def read_counts(text: str, place: str) -> list[int]:
     if len(set(found)) < len(found):
         raise InputError(f"{place} {shown(text)}: name each number once.")
     return found
+
+
+def read_link(text: str | None, workers: Sequence[int]) -> Link | None:
+    """Return the link that is asked for; InputError for nonsense, for one worker, and where none can be made."""
+    from batchlab.link.hub import check_link
+    from batchlab.link.link import PLACE, Link
+
+    if text is None:
+        return None
+    link = Link.parse(text)
+    if max(workers) == 1:
+        raise InputError(f"{PLACE} joins several workers: add --workers 1,2, or leave it out.")
+    check_link()
+    return link
 
 
 def _load(
@@ -125,18 +157,15 @@ def _stored(name: str, lab: Path, changes: Sequence[str]) -> Sweep | None:
     return sweep
 
 
-def _measure(
-    sweep: Sweep, trainer: Trainer, lab: Path, workers: Sequence[int], repeats: int
-) -> tuple[Throughput, Path]:
+def _measure(take: Callable[[], ThroughputRecord], lab: Path) -> tuple[Throughput, Path]:
     """Measure and store; the lab is locked meanwhile, so that nobody trains in it beside the measurement."""
-    from batchlab.plan.scaling import measure_throughput
     from batchlab.report.planned import measured_throughput
     from batchlab.store.lab import Lab
     from batchlab.store.throughput import save_throughput
 
     store = Lab.create(lab)
     with store.locked():
-        record = measure_throughput(sweep, trainer, workers=workers, repeats=repeats, tell=_tell)
+        record = take()
         path = save_throughput(store.folder, record)
     return measured_throughput(record), path
 
@@ -146,13 +175,17 @@ def _tell(sentence: str) -> None:
 
 
 def _print(found: Throughput, is_weak: bool) -> None:
-    from batchlab.report.plan_words import throughput_facts, throughput_table
+    from batchlab.report.plan_words import link_line, throughput_facts, throughput_notes, throughput_table
     from batchlab.report.tables import text_of
 
     print_text(f"{found.workload}: the time of a step on {found.machine}")
+    if found.link is not None:
+        print_text(link_line(found.link))
     print(text_of(throughput_table(found, is_weak), terminal_width()))
     for name, value in throughput_facts(found.fit):
         print_text(f"{name}: {value}")
+    for note in throughput_notes(found):
+        print_text(note)
 
 
 def _draw(found: Throughput, stem: Path, as_json: bool) -> None:

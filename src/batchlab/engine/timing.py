@@ -21,17 +21,18 @@ class Timed:
     seconds: float
 
 
-def time_steps(program: Program, seconds: float, warm_up: int = 1) -> Iterator[Timed]:
+def time_steps(program: Program, seconds: float, warm_up: int = 1, patience: float = 1.0) -> Iterator[Timed]:
     """Train for about `seconds`, at least one step, and yield how long the steps took, a few at a time.
 
     The first `warm_up` steps are not told of, because they fetch memory and start threads, unless the program has no
-    more to train: then they are all there is. Nothing is evaluated.
+    more to train: then they are all there is. Steps are timed one by one where the first ones took longer than
+    `patience` times the seconds. Nothing is evaluated.
     """
     started = time.perf_counter()
     while can_train(program) and program.step < warm_up:
         advance(program, warm_up)
     first = Timed(program.step, time.perf_counter() - started)
-    chunk = CHUNK if first.seconds < seconds else 1
+    chunk = CHUNK if first.seconds < patience * seconds else 1
     started, is_first = time.perf_counter(), True
     while can_train(program) and (is_first or time.perf_counter() - started < seconds):
         before, start = program.step, time.perf_counter()

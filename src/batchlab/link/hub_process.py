@@ -25,6 +25,9 @@ INTERFACE = "link0"
 COMMANDS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 """Where `ip` and `tc` are, which the path of a user may not name."""
 
+NETWORK = "198.18"
+"""Addresses that are set aside for measurements, RFC 2544."""
+
 _PACKET = 1500
 """Bytes of a packet, as on an Ethernet."""
 
@@ -71,9 +74,7 @@ def main() -> None:
 def build(link: Link, count: int) -> tuple[Joined, dict[bytes, int]]:
     """Return the link, and the devices that have to be relayed; none where the kernel does it all."""
     namespaces = [make_namespace() for _ in range(count)]
-    addresses = [
-        f"198.18.{rank // 250}.{rank % 250 + 1}" for rank in range(count)
-    ]  # set aside for benchmarks, RFC 2544
+    addresses = [f"{NETWORK}.{rank // 250}.{rank % 250 + 1}" for rank in range(count)]
     is_relayed = link.latency is not None and not _has_netem()
     devices = _tuns(namespaces, addresses) if is_relayed else {}
     if not is_relayed:
@@ -130,11 +131,14 @@ def _burst(link: Link) -> int:
 
 
 def _has_netem() -> bool:
-    with inside(make_namespace()):
-        try:
+    number = make_namespace()
+    try:
+        with inside(number):
             _tc("qdisc add dev lo root netem delay 1ms")
-        except Refused:
-            return False
+    except Refused:
+        return False
+    finally:
+        os.close(number)
     return True
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from dataclasses import dataclass
+from typing import Any
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.device import device_label
+from batchlab.engine.exchange_timing import SUM_BYTES
 from batchlab.engine.timing import harmless, time_steps
-from batchlab.errors import InputError, TrialError
+from batchlab.errors import TrialError
 from batchlab.run.answer import answer
 from batchlab.run.executor import Executor
 from batchlab.search.samplers import draw_points
 
 WARM_UP = 4
-"""First steps that are not counted: they fetch memory, start threads, choose kernels."""
+"""First steps that are not counted: they fetch memory, start threads, choose kernels, open the window of TCP."""
 
 SECONDS = 0.3
 """Of one repeat, about; one step at least, however long it takes."""
+
+PATIENCE = 8.0
+"""Several workers take several steps at a time, as in training, even if that takes so many times as long: whenever they
+stop, each waits to hear from the others."""
+
+FEWEST_SUMS, MOST_SUMS = 4, 64
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class StepTime:
     """Of a step: of all steps of the repeat together, over their number."""
 
     device: str
+    payloads: tuple[int, ...] = ()
+    """Bytes of each sum over the workers that a step takes."""
 
 
 @dataclass(frozen=True)
@@ -36,35 +48,48 @@ class TimeTask:
 
     study: Study
     seconds: float
+    patience: float = 1.0
 
     def perform(self, trainer: Trainer) -> StepTime:
         """Return the time of a step."""
         point = Point(0, harmless(self.study.metaparameters(draw_points(self.study)[0])))
-        timed = list(time_steps(trainer.program(self.study, [point]), self.seconds, WARM_UP))
+        program = trainer.program(self.study, [point])
+        timed = list(time_steps(program, self.seconds, WARM_UP, self.patience))
         if not timed:
             raise TrialError(
                 f"The trial at batch size {self.study.batch_size} diverged at a learning rate of 1e-9: "
                 "nothing was timed."
             )
         seconds = sum(each.seconds for each in timed) / sum(each.steps for each in timed)
-        return StepTime(seconds, device_label(str(getattr(trainer, "device_name", "cpu"))))
+        device = device_label(str(getattr(trainer, "device_name", "cpu")))
+        return StepTime(seconds, device, tuple(getattr(program, "payloads", ())))
 
 
-def measure(study: Study, workers: int, executor: Executor, seconds: float = SECONDS) -> StepTime:
-    """Return the time of a step of a study on some workers, from one repeat; first steps are not counted.
+@dataclass(frozen=True)
+class SumTask:
+    """Let the workers of a trial sum some bytes for a while, and nothing else."""
 
-    InputError for more than one worker: several are not there yet.
-    """
-    check_workers([workers])
-    timed: StepTime = answer(executor, TimeTask(study, seconds))
+    study: Study
+    num_bytes: int
+    seconds: float
+
+    def perform(self, trainer: Trainer) -> float:
+        """Return the median time of a sum, of those that no worker came late to."""
+        program: Any = trainer.program(self.study, [Point(0, {SUM_BYTES: float(self.num_bytes)})])
+        program.advance(WARM_UP)
+        number = min(max(FEWEST_SUMS, math.ceil(self.seconds / min(program.seconds))), MOST_SUMS)
+        program.advance(WARM_UP + 1 + number)
+        # What all do together is told to the others just before: they come late to the first.
+        return float(statistics.median(program.seconds[WARM_UP + 1 :]))
+
+
+def measure(study: Study, executor: Executor, seconds: float = SECONDS, workers: int = 1) -> StepTime:
+    """Return the time of a step of a study on the workers of an executor, from one repeat; first steps do not count."""
+    timed: StepTime = answer(executor, TimeTask(study, seconds, 1.0 if workers == 1 else PATIENCE))
     return timed
 
 
-def check_workers(counts: list[int]) -> None:
-    """Raise InputError where a trial would be trained by several workers at once."""
-    for count in counts:
-        if count != 1:
-            raise InputError(
-                f"--workers {count}: one trial on several workers cannot be measured yet. Use --workers 1, and tell "
-                "`batchlab plan --throughput` what is known of the link (latency=, bandwidth=, gradient=)."
-            )
+def measure_sum(study: Study, num_bytes: int, executor: Executor, seconds: float = SECONDS) -> float:
+    """Return how long the workers of an executor take to sum some bytes, with nothing beside it."""
+    found: float = answer(executor, SumTask(study, num_bytes, seconds))
+    return found

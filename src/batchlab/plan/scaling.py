@@ -1,27 +1,59 @@
-"""Examples per second against batch size. Repeats are taken in turns: a slow minute of the machine hits them all."""
+"""Examples per second against batch size and workers.
+
+Repeats are taken in turns: a slow minute of the machine hits them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from batchlab.core.study import Study
-from batchlab.core.sweep import COSTS_ONLY, Sweep
-from batchlab.engine.base import Trainer, check_study
-from batchlab.errors import InputError
-from batchlab.plan.measure import SECONDS, check_workers, measure
+from batchlab.core.sweep import Sweep
+from batchlab.engine.base import Trainer, check_shared, check_study
+from batchlab.errors import InputError, SpecError
+from batchlab.link.hub import joined
+from batchlab.link.hub_process import Joined
+from batchlab.link.link import Link
+from batchlab.link.probe import probe
+from batchlab.plan.measure import SECONDS, measure, measure_sum
 from batchlab.plan.train_examples import num_train_examples
 from batchlab.run.environment import environment
-from batchlab.run.executors import make_executor
+from batchlab.run.executor import Executor
+from batchlab.run.executors import check_gang, make_executor
+from batchlab.run.gpus import count_workers, find_gpus
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.throughput import MeasuredSteps, ThroughputRecord
+from batchlab.store.throughput import MeasuredLink, MeasuredSteps, MeasuredSums, ThroughputRecord
 
 REPEATS = 8
 """Six are the least for an interval of a median."""
 
+SUM_BYTES = (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20)
+"""Of sums with nothing beside them: few bytes tell the latency, many the bandwidth."""
+
 Tell = Callable[[str], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One study on some workers."""
+
+    study: Study
+    workers: int
+
+
+@dataclass
+class _Found:
+    """What the turns have found so far."""
+
+    steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)  # by batch size and workers
+    sums: dict[tuple[int, int], list[float]] = field(default_factory=dict)  # by bytes and workers
+    payloads: tuple[int, ...] = ()
+    device: str = "cpu"
 
 
 def measure_throughput(
@@ -29,48 +61,128 @@ def measure_throughput(
     trainer: Trainer,
     *,
     workers: Sequence[int] = (1,),
+    is_weak: bool = False,
+    link: Link | None = None,
     repeats: int = REPEATS,
     seconds: float = SECONDS,
     tell: Tell = lambda sentence: None,
 ) -> ThroughputRecord:
-    """Return the step times of a sweep's workload at its batch sizes, ready to be stored.
+    """Return the step times of a sweep's workload at its batch sizes on some workers, ready to be stored.
 
-    `tell` is told after every turn. InputError for a workload whose steps are no training.
+    Batch sizes are those of all workers together, or of each where `is_weak`; what so many workers cannot share is left
+    out. `tell` is told of that, and after every turn. InputError for a workload whose steps are no training.
     """
-    check_workers(list(workers))
     check_timed(sweep)
-    studies = sweep.studies()
-    for study in studies:
-        check_study(trainer, study)
-    found: dict[int, list[float]] = {study.batch_size: [] for study in studies}
-    device = "cpu"
-    with closing(make_executor(trainer, [], num_workers=1)) as executor:
+    settings = find_settings(sweep, trainer, workers, is_weak, tell)
+    found = _Found()
+    with ExitStack() as stack:
+        made = stack.enter_context(joined(link, max(workers))) if link else None
+        seen = _see(made, tell)
+        executors = stack.enter_context(_executors(sweep, trainer, workers, made))
         for turn in range(repeats):
-            for study in _in_turn(studies, turn):
-                timed = measure(study, 1, executor, seconds)
-                found[study.batch_size].append(timed.seconds)
-                device = timed.device
-            tell(f"repeat {turn + 1} of {repeats}: {len(studies)} batch sizes timed")
+            _take_turn(turn, settings, executors, seconds, found)
+            tell(f"repeat {turn + 1} of {repeats}: {len(settings)} step times")
     return ThroughputRecord(
         workload=sweep.workload.name,
         spec=sweep.workload.plain(),
         engine=_engine(sweep),
-        device=device,
+        device=found.device,
+        link=None if link is None else str(link),
+        seen=seen,
         machine=environment(),
         train_examples=num_train_examples(StoredSweep.run(sweep)),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        times=tuple(MeasuredSteps(batch_size=size, seconds=tuple(times)) for size, times in found.items()),
+        times=tuple(MeasuredSteps(batch_size=b, workers=k, seconds=tuple(s)) for (b, k), s in found.steps.items()),
+        sums=tuple(MeasuredSums(num_bytes=n, workers=k, seconds=tuple(s)) for (n, k), s in found.sums.items()),
+        payloads=found.payloads,
     )
 
 
-def _in_turn(studies: Sequence[Study], turn: int) -> Sequence[Study]:
-    """Return the studies up and down in turns: what grows warm or slow does so at both ends."""
-    return studies if turn % 2 == 0 else studies[::-1]
+def find_settings(
+    sweep: Sweep, trainer: Trainer, workers: Sequence[int], is_weak: bool, tell: Tell = lambda sentence: None
+) -> list[Setting]:
+    """Return every batch size on every number of workers that can share it; InputError where none can."""
+    found, reason = list[Setting](), ""
+    for count in workers:
+        if count > 1:
+            check_gang(trainer, count)
+        for size in sweep.search.batch_sizes:
+            setting = Setting(sweep.study(size * count if is_weak else size), count)
+            try:
+                _check(setting, trainer)
+            except SpecError as error:
+                if count == 1:
+                    raise
+                reason = str(error)
+                tell(f"left out: batch size {setting.study.batch_size} on {count} workers. {reason}")
+            else:
+                found.append(setting)
+    for count in workers:
+        if not any(setting.workers == count for setting in found):
+            raise InputError(f"--workers {count}: no batch size is left. {reason}")
+    return found
+
+
+def _check(setting: Setting, trainer: Trainer) -> None:
+    check_study(trainer, setting.study)
+    if setting.workers > 1:
+        check_shared(trainer, setting.study, setting.workers)
+
+
+def _see(made: Joined | None, tell: Tell) -> MeasuredLink | None:
+    if made is None:
+        return None
+    seen = probe(made)
+    tell(f"link: {made.means}; round trip {1e3 * seen.round_trip:.3g} ms, TCP {8e-6 * seen.throughput:.4g} mbit/s")
+    return MeasuredLink(means=made.means, round_trip=seen.round_trip, throughput=seen.throughput)
+
+
+@contextmanager
+def _executors(
+    sweep: Sweep, trainer: Trainer, workers: Sequence[int], link: Joined | None
+) -> Iterator[dict[int, Executor]]:
+    """Have one worker of the contract for each number of processes: alone, or a gang."""
+    gpus = find_gpus(sweep, None) if max(workers) > 1 else None
+    count_workers(gpus, max(workers), 1)  # each needs a GPU of its own, where GPUs are used
+    with ExitStack() as stack:
+        found = {}
+        for count in workers:
+            executor = _start(sweep, trainer, count, gpus, link)
+            found[count] = stack.enter_context(closing(executor))
+        yield found
+
+
+def _start(sweep: Sweep, trainer: Trainer, workers: int, gpus: Sequence[str] | None, link: Joined | None) -> Executor:
+    if workers == 1:
+        return make_executor(trainer, [], 1, gpus)
+    from batchlab.engine.exchange_timing import ExchangingTrainer
+
+    engine = sweep.engine.model_copy(update={"workers_per_trial": workers})
+    return make_executor(ExchangingTrainer(trainer), [], 1, gpus, engine, link)
+
+
+def _take_turn(
+    turn: int, settings: Sequence[Setting], executors: dict[int, Executor], seconds: float, found: _Found
+) -> None:
+    """Measure everything once."""
+    for setting in _in_turn(settings, turn):
+        timed = measure(setting.study, executors[setting.workers], seconds, setting.workers)
+        found.steps.setdefault((setting.study.batch_size, setting.workers), []).append(timed.seconds)
+        found.payloads, found.device = timed.payloads or found.payloads, timed.device
+    for count in (count for count in executors if count > 1):
+        for num_bytes in _in_turn(SUM_BYTES, turn):
+            each = measure_sum(settings[0].study, num_bytes, executors[count], seconds / len(SUM_BYTES))
+            found.sums.setdefault((num_bytes, count), []).append(each)
+
+
+def _in_turn(items: Sequence[T], turn: int) -> Sequence[T]:
+    """Return some things up and down in turns: what grows warm or slow does so at both ends."""
+    return items if turn % 2 == 0 else items[::-1]
 
 
 def _engine(sweep: Sweep) -> dict[str, Any]:
     """Return the settings that a step may be faster or slower for."""
-    others = {"pack_size", *COSTS_ONLY}
+    others = ("pack_size", "keep_states", "checkpoint_seconds", "workers_per_trial", "worker_timeout_seconds")
     return {name: value for name, value in sweep.engine.plain().items() if name not in others}
 
 

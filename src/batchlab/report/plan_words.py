@@ -115,6 +115,18 @@ def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
     )
 
 
+def throughput_notes(throughput: Throughput) -> list[str]:
+    """Return what to know before trusting step times, a sentence each."""
+    shared = sorted({each.workers for each in throughput.times if each.is_shared})
+    if not shared:
+        return []
+    are_left_out = throughput.planned_workers != throughput.workers
+    return [
+        f"{listed(shared)} workers shared fewer cores: that says nothing of a machine with a core for each"
+        f"{', so the fit and plans leave it out' if are_left_out else ''}."
+    ]
+
+
 def _throughput_cells(row: Mapping[str, Any], has_several: bool) -> list[str]:
     efficiency = "" if row["efficiency"] is None else f"{100 * row['efficiency']:.0f} %"
     return [

@@ -10,6 +10,7 @@ from batchlab.core.limits import MOST_WORKERS
 from batchlab.core.sweep import Engine, Sweep
 from batchlab.engine.base import Trainer, check_shared
 from batchlab.errors import InputError, shown, unknown_name
+from batchlab.link.hub_process import Joined
 from batchlab.loops.resources import trials_at_once
 from batchlab.run.cluster_address import check_address
 from batchlab.run.executor import Executor
@@ -61,7 +62,13 @@ def _count_gangs(size: int, num_processes: int, *, is_given: bool) -> int:
 
 def check_gangs(sweep: Sweep, trainer: Trainer) -> None:
     """Raise InputError where as many workers as a sweep asks for cannot train one trial of it together."""
-    size = sweep.engine.workers_per_trial
+    check_gang(trainer, sweep.engine.workers_per_trial)
+    for study in sweep.studies():
+        check_shared(trainer, study, sweep.engine.workers_per_trial)
+
+
+def check_gang(trainer: Trainer, size: int) -> None:
+    """Raise InputError where no batch can be shared by several processes: not by this trainer, not on this system."""
     if _stays_here(trainer):
         raise InputError(
             f"engine.workers_per_trial = {size}: a network that was written at a prompt trains in this process; save "
@@ -71,8 +78,6 @@ def check_gangs(sweep: Sweep, trainer: Trainer) -> None:
         raise InputError(
             f"engine.workers_per_trial = {size}: start it by torchrun; batchlab itself does on Linux only."
         )
-    for study in sweep.studies():
-        check_shared(trainer, study, size)
 
 
 def _on_cluster(
@@ -102,15 +107,16 @@ def make_executor(
     num_workers: int,
     gpus: Sequence[str] | None = None,
     engine: Engine = DEFAULT_ENGINE,
+    link: Joined | None = None,
 ) -> Executor:
     """Return worker processes, or gangs of them, each with one of the GPUs; for a trainer that cannot leave this
-    process, a thread.
+    process, a thread. The processes of a gang live at the ends of a link, where one is given.
     """
     if _stays_here(trainer):
         return HereExecutor(trainer, batch_sizes)
     size, timeout = engine.workers_per_trial, engine.worker_timeout_seconds
     if size > 1:
-        return GangExecutor(trainer, batch_sizes, num_workers, gpus, size=size, timeout=timeout)
+        return GangExecutor(trainer, batch_sizes, num_workers, gpus, size=size, timeout=timeout, link=link)
     return LocalExecutor(trainer, batch_sizes, num_workers, gpus)
 
 

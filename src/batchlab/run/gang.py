@@ -22,6 +22,8 @@ from batchlab.engine.base import Trainer
 from batchlab.engine.leading import LeadingTrainer, Order, follow
 from batchlab.engine.shared import nameless_file
 from batchlab.errors import BatchlabError, LostOthersError
+from batchlab.link.hub_process import Joined
+from batchlab.link.namespace import enter
 from batchlab.run.executor import Event, Failed
 from batchlab.run.gpus import gpu_variables
 from batchlab.run.local import LocalExecutor, Worker
@@ -29,6 +31,9 @@ from batchlab.run.parcel import Content, Descriptor, Parcel
 from batchlab.run.pulse import Pulse, Watch
 from batchlab.run.work import Bench, as_told, attempt
 from batchlab.run.worker import Life, WorkerProcess
+
+INTERFACE_VARIABLE = "GLOO_SOCKET_IFNAME"
+"""Tells gloo which network its processes meet in."""
 
 LOOK_SECONDS = 0.5
 """Between two looks for a process that has stalled."""
@@ -49,13 +54,14 @@ class GangExecutor(LocalExecutor):
         *,
         size: int,
         timeout: float,
+        link: Joined | None = None,
     ) -> None:
-        self._size, self._timeout = size, timeout
+        self._size, self._timeout, self._link = size, timeout, link
         super().__init__(trainer, batch_sizes, num_workers, gpus)
 
     def _worker(self, number: int) -> Worker:
         variables = [gpu_variables(self._gpus, number * self._size + rank) for rank in range(self._size)]
-        return _Gang(number, variables, self._timeout)
+        return _Gang(number, variables, self._timeout, self._link)
 
     def _listen(self, timeout: float | None) -> list[Event] | None:
         is_last = timeout is not None and timeout <= LOOK_SECONDS
@@ -77,8 +83,10 @@ class GangExecutor(LocalExecutor):
 class _Gang:
     """One worker of several processes, as this process sees it."""
 
-    def __init__(self, number: int, variables: Sequence[Mapping[str, str]], timeout: float) -> None:
-        self._number, self._variables, self._timeout = number, variables, timeout
+    def __init__(
+        self, number: int, variables: Sequence[Mapping[str, str]], timeout: float, link: Joined | None = None
+    ) -> None:
+        self._number, self._variables, self._timeout, self._link = number, variables, timeout, link
         self.key: Any = None
         self._members: list[WorkerProcess] = []
         self._pulse = Pulse(len(variables))
@@ -92,7 +100,7 @@ class _Gang:
         number = nameless_file()
         heard, told = zip(*(context.Pipe(duplex=False) for _ in range(size - 1)), strict=True)
         try:
-            members = [_Member(rank, size, Descriptor(number), self._pulse) for rank in range(size)]
+            members = [_Member(rank, size, Descriptor(number), self._pulse, self._link) for rank in range(size)]
             lives: list[Life] = [_Leading(members[0], self._number, told), *map(_Following, members[1:], heard)]
             for life, variables in zip(lives, self._variables, strict=True):
                 self._members.append(WorkerProcess(life, variables))
@@ -230,6 +238,8 @@ class _Member:
     """The file by which they find each other."""
 
     pulse: Pulse
+    link: Joined | None = None
+    """At one of whose ends it lives."""
 
     def join(self, trainer: Trainer) -> Trainer:
         """Return the trainer, which exchanges with the others from now on; one that cannot does the same as they do."""
@@ -237,6 +247,9 @@ class _Member:
         if join is not None:
             from batchlab.engine.group import meet
 
+            if self.link is not None:
+                enter(self.link.namespaces[self.rank])
+                os.environ[INTERFACE_VARIABLE] = self.link.interface
             device = getattr(trainer, "device_name", "cpu")
             join(meet(self.place.path, self.rank, self.size, device, self._begun))
         return trainer
