@@ -35,11 +35,13 @@ def recover(link: Link, workers: list[int], repeats: int) -> dict[str, Any]:
 def row(link: Link, found: dict[str, Any]) -> dict[str, str]:
     """Return a row of the table."""
     fitted, seen = found["fit"]["all_reduce"], found["link"]
+    added = _span(1e3, seen["added_latency"], seen["added_latency_ci"])
     bandwidth = _span(1 / MEGABIT, fitted["bandwidth"], fitted["bandwidth_ci"])
     return {
         "asked": str(link),
         "seen by sockets": f"{1e3 * seen['round_trip']:.2f} ms, {seen['throughput'] / MEGABIT:.1f} mbit/s",
-        "latency, ms": f"{_span(1e3, fitted['latency'], fitted['latency_ci'])}{_off(fitted['latency'], link.latency)}",
+        "latency of a message, ms": _span(1e3, fitted["latency"], fitted["latency_ci"]),
+        "of it the link's, ms": f"{added}{_off(seen['added_latency'], link.latency)}",
         "bandwidth, mbit/s": f"{bandwidth}{_off(fitted['bandwidth'], link.bandwidth)}",
         "worst deviation of a sum": f"{100 * fitted['worst_residual']:.1f} %",
     }

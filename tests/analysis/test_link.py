@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batchlab.analysis.all_reduce import gloo_seconds
-from batchlab.analysis.link import FittedLink, StepExchange, SumTimes, fit_link, sum_seconds
+from batchlab.analysis.link import FittedLink, SeenLink, StepExchange, SumTimes, fit_link, sum_seconds
 from batchlab.analysis.throughput import Throughput
 from batchlab.analysis.throughput_fit import StepTimes, fit_throughput
 from batchlab.errors import InputError
@@ -113,6 +113,16 @@ def test_the_share_that_a_step_waits_for_is_fitted():
     assert isinstance(fit.all_reduce, StepExchange)
     assert fit.all_reduce.waited == pytest.approx(0.6)
     assert fit.seconds_at(32, 16) == pytest.approx(0.01 + 0.016 + exchange.seconds(16))
+
+
+def test_what_a_link_adds_is_the_latency_without_that_of_the_software():
+    fitted = fit_link(made(FittedLink(form="gloo", latency=0.0025, bandwidth=1e7), noise=0.01, repeats=8))
+    without = SumTimes(num_bytes=4096, workers=2, seconds=(0.0018, 0.0019, 0.002, 0.002, 0.0021, 0.0022))
+
+    added = SeenLink(asked="", means="", round_trip=0.004, throughput=1e7, without=without).added_latency(fitted)
+
+    assert added.value == pytest.approx(fitted.latency - 0.002 / 4)
+    assert added.interval.low < 0.00195 < 0.00205 < added.interval.high
 
 
 def test_workers_that_shared_cores_are_measured_and_not_planned_with():

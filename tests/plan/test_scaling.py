@@ -17,7 +17,7 @@ from batchlab.engine.exchange_timing import SUM_BYTES
 from batchlab.errors import InputError, SpecError
 from batchlab.link.hub import check_link
 from batchlab.link.link import Link
-from batchlab.plan import scaling
+from batchlab.plan import scaling, teams
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.planned import measured_throughput
 from batchlab.run.here import HereExecutor
@@ -160,7 +160,7 @@ def measure_team(monkeypatch):
     def start(sweep, trainer, workers, gpus, link):
         return HereExecutor(Team(clock.sleep, trainer.t0, trainer.tau, trainer.link, workers), [])
 
-    monkeypatch.setattr(scaling, "_start", start)
+    monkeypatch.setattr(teams, "start_team", start)
     return partial(measure_throughput, SWEEP, Team(clock.sleep, 0.02, 1000.0, LINK))
 
 
@@ -220,8 +220,9 @@ def test_a_gang_over_a_link_recovers_its_latency_and_bandwidth_within_fifteen_pe
         sweep, make_trainer(sweep, None), workers=(1, 2), link=Link.parse("latency=10ms,bandwidth=50mbit"), repeats=3
     )
 
-    link = measured_throughput(record).fit.all_reduce.link
-    assert link.latency == pytest.approx(0.010, rel=0.15)
+    throughput = measured_throughput(record)
+    link = throughput.fit.all_reduce.link
+    assert throughput.link.added_latency(link).value == pytest.approx(0.010, rel=0.15)
     assert 8e-6 * link.bandwidth == pytest.approx(50, rel=0.15)
     assert record.seen.round_trip == pytest.approx(0.020, rel=0.15)
     assert record.link == "latency=10ms,bandwidth=50mbit"

@@ -50,7 +50,12 @@ def test_several_workers_and_their_link_are_kept(tmp_path):
             "sums": tuple(MeasuredSums(num_bytes=size, workers=4, seconds=(0.1, 0.2)) for size in (64, 1024)),
             "payloads": (1000, 4),
             "link": "latency=2ms",
-            "seen": MeasuredLink(means="a relay", round_trip=0.004, throughput=1e7),
+            "seen": MeasuredLink(
+                means="a relay",
+                round_trip=0.004,
+                throughput=1e7,
+                without=MeasuredSums(num_bytes=64, workers=4, seconds=(0.001,)),
+            ),
         }
     )
 

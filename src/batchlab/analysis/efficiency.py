@@ -52,7 +52,7 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
         "mode": "weak" if is_weak else "strong",
         "rows": [_row_json(fit, *pair) for pair in zip(throughput.times, efficiencies, strict=True)],
         "sums": [_sum_json(fit, each) for each in throughput.sums],
-        "link": None if throughput.link is None else asdict(throughput.link),
+        "link": _link_json(throughput),
         "fit": {
             "t0": fit.t0,
             "t0_ci": interval_json(fit.t0_interval),
@@ -96,6 +96,21 @@ def _exchange_json(exchange: AllReduce | StepExchange | None) -> dict[str, Any] 
         "worst_residual": link.worst_residual,
         "payloads": list(exchange.payloads),
         "waited": exchange.waited,
+    }
+
+
+def _link_json(throughput: Throughput) -> dict[str, Any] | None:
+    link, exchange = throughput.link, throughput.fit.all_reduce
+    if link is None or not isinstance(exchange, StepExchange):
+        return None
+    added = link.added_latency(exchange.link)
+    return {
+        "asked": link.asked,
+        "means": link.means,
+        "round_trip": link.round_trip,
+        "throughput": link.throughput,
+        "added_latency": added.value,
+        "added_latency_ci": interval_json(added.interval),
     }
 
 

@@ -59,6 +59,16 @@ class SeenLink:
     throughput: float
     """Bytes per second, one way."""
 
+    without: SumTimes
+    """What workers that it does not join take for a short sum: all of that is their software."""
+
+    def added_latency(self, fitted: FittedLink) -> Expected:
+        """Return what the link adds to a message of workers that it joins."""
+        short = self.without
+        messages = sum_seconds(fitted.form, short.workers, short.num_bytes, latency=1.0, bandwidth=math.inf)
+        software = short.sum_seconds.scaled(1 / messages)
+        return _difference(Expected(fitted.latency, fitted.latency_interval), software)
+
 
 @dataclass(frozen=True, kw_only=True)
 class FittedLink:
@@ -171,6 +181,17 @@ def forms_of(device: str) -> tuple[SumForm, ...]:
     (('gloo',), ('ring', 'tree'))
     """
     return FORMS if device.startswith("cuda") else ("gloo",)
+
+
+def _difference(whole: Expected, part: Expected) -> Expected:
+    """Return a difference; the distances of each end from the middle are added in squares."""
+    value, of, less = whole.value - part.value, whole.interval or NO_INTERVAL, part.interval or NO_INTERVAL
+    low = high = None
+    if of.low is not None and less.high is not None:
+        low = value - math.hypot(whole.value - of.low, less.high - part.value)
+    if of.high is not None and less.low is not None:
+        high = value + math.hypot(of.high - whole.value, part.value - less.low)
+    return Expected(value, Interval(low, high))
 
 
 def _fit(times: Sequence[SumTimes], form: SumForm) -> FittedLink:

@@ -175,14 +175,12 @@ def _tell(sentence: str) -> None:
 
 
 def _print(found: Throughput, is_weak: bool) -> None:
-    from batchlab.report.plan_words import link_line, throughput_facts, throughput_notes, throughput_table
+    from batchlab.report.plan_words import link_facts, throughput_facts, throughput_notes, throughput_table
     from batchlab.report.tables import text_of
 
     print_text(f"{found.workload}: the time of a step on {found.machine}")
-    if found.link is not None:
-        print_text(link_line(found.link))
     print(text_of(throughput_table(found, is_weak), terminal_width()))
-    for name, value in throughput_facts(found.fit):
+    for name, value in (*throughput_facts(found.fit), *link_facts(found)):
         print_text(f"{name}: {value}")
     for note in throughput_notes(found):
         print_text(note)

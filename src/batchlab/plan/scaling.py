@@ -5,8 +5,9 @@ Repeats are taken in turns: a slow minute of the machine hits them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -18,13 +19,12 @@ from batchlab.errors import InputError, SpecError
 from batchlab.link.hub import joined
 from batchlab.link.hub_process import Joined
 from batchlab.link.link import Link
-from batchlab.link.probe import probe
+from batchlab.link.probe import Seen, probe
 from batchlab.plan.measure import SECONDS, measure, measure_sum
+from batchlab.plan.teams import Teams, start_teams
 from batchlab.plan.train_examples import num_train_examples
 from batchlab.run.environment import environment
-from batchlab.run.executor import Executor
-from batchlab.run.executors import check_gang, make_executor
-from batchlab.run.gpus import count_workers, find_gpus
+from batchlab.run.executors import check_gang
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.throughput import MeasuredLink, MeasuredSteps, MeasuredSums, ThroughputRecord
 
@@ -50,8 +50,15 @@ class Setting:
 class _Found:
     """What the turns have found so far."""
 
-    steps: dict[tuple[int, int], list[float]] = field(default_factory=dict)  # by batch size and workers
-    sums: dict[tuple[int, int], list[float]] = field(default_factory=dict)  # by bytes and workers
+    steps: defaultdict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    """By batch size and workers."""
+
+    sums: defaultdict[tuple[int, int], list[float]] = field(default_factory=lambda: defaultdict(list))
+    """By bytes and workers."""
+
+    without: list[float] = field(default_factory=list)
+    """Of the shortest sum over the fewest workers, without the link."""
+
     payloads: tuple[int, ...] = ()
     device: str = "cpu"
 
@@ -77,10 +84,10 @@ def measure_throughput(
     found = _Found()
     with ExitStack() as stack:
         made = stack.enter_context(joined(link, max(workers))) if link else None
-        seen = _see(made, tell)
-        executors = stack.enter_context(_executors(sweep, trainer, workers, made))
+        seen = None if made is None else _see(made, tell)
+        teams = stack.enter_context(start_teams(sweep, trainer, workers, made))
         for turn in range(repeats):
-            _take_turn(turn, settings, executors, seconds, found)
+            _take_turn(turn, settings, teams, seconds, found)
             tell(f"repeat {turn + 1} of {repeats}: {len(settings)} step times")
     return ThroughputRecord(
         workload=sweep.workload.name,
@@ -88,7 +95,7 @@ def measure_throughput(
         engine=_engine(sweep),
         device=found.device,
         link=None if link is None else str(link),
-        seen=seen,
+        seen=None if made is None or seen is None else _measured_link(made, seen, found),
         machine=environment(),
         train_examples=num_train_examples(StoredSweep.run(sweep)),
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -96,6 +103,12 @@ def measure_throughput(
         sums=tuple(MeasuredSums(num_bytes=n, workers=k, seconds=tuple(s)) for (n, k), s in found.sums.items()),
         payloads=found.payloads,
     )
+
+
+def _measured_link(made: Joined, seen: Seen, found: _Found) -> MeasuredLink:
+    fewest = min(workers for _, workers in found.sums)
+    without = MeasuredSums(num_bytes=SUM_BYTES[0], workers=fewest, seconds=tuple(found.without))
+    return MeasuredLink(means=made.means, round_trip=seen.round_trip, throughput=seen.throughput, without=without)
 
 
 def find_settings(
@@ -129,50 +142,24 @@ def _check(setting: Setting, trainer: Trainer) -> None:
         check_shared(trainer, setting.study, setting.workers)
 
 
-def _see(made: Joined | None, tell: Tell) -> MeasuredLink | None:
-    if made is None:
-        return None
+def _see(made: Joined, tell: Tell) -> Seen:
     seen = probe(made)
     tell(f"link: {made.means}; round trip {1e3 * seen.round_trip:.3g} ms, TCP {8e-6 * seen.throughput:.4g} mbit/s")
-    return MeasuredLink(means=made.means, round_trip=seen.round_trip, throughput=seen.throughput)
+    return seen
 
 
-@contextmanager
-def _executors(
-    sweep: Sweep, trainer: Trainer, workers: Sequence[int], link: Joined | None
-) -> Iterator[dict[int, Executor]]:
-    """Have one worker of the contract for each number of processes: alone, or a gang."""
-    gpus = find_gpus(sweep, None) if max(workers) > 1 else None
-    count_workers(gpus, max(workers), 1)  # each needs a GPU of its own, where GPUs are used
-    with ExitStack() as stack:
-        found = {}
-        for count in workers:
-            executor = _start(sweep, trainer, count, gpus, link)
-            found[count] = stack.enter_context(closing(executor))
-        yield found
-
-
-def _start(sweep: Sweep, trainer: Trainer, workers: int, gpus: Sequence[str] | None, link: Joined | None) -> Executor:
-    if workers == 1:
-        return make_executor(trainer, [], 1, gpus)
-    from batchlab.engine.exchange_timing import ExchangingTrainer
-
-    engine = sweep.engine.model_copy(update={"workers_per_trial": workers})
-    return make_executor(ExchangingTrainer(trainer), [], 1, gpus, engine, link)
-
-
-def _take_turn(
-    turn: int, settings: Sequence[Setting], executors: dict[int, Executor], seconds: float, found: _Found
-) -> None:
+def _take_turn(turn: int, settings: Sequence[Setting], teams: Teams, seconds: float, found: _Found) -> None:
     """Measure everything once."""
     for setting in _in_turn(settings, turn):
-        timed = measure(setting.study, executors[setting.workers], seconds, setting.workers)
-        found.steps.setdefault((setting.study.batch_size, setting.workers), []).append(timed.seconds)
+        timed = measure(setting.study, teams.by_size[setting.workers], seconds, setting.workers)
+        found.steps[setting.study.batch_size, setting.workers].append(timed.seconds)
         found.payloads, found.device = timed.payloads or found.payloads, timed.device
-    for count in (count for count in executors if count > 1):
+    study, short = settings[0].study, seconds / len(SUM_BYTES)
+    for size in _in_turn(teams.gangs, turn):
         for num_bytes in _in_turn(SUM_BYTES, turn):
-            each = measure_sum(settings[0].study, num_bytes, executors[count], seconds / len(SUM_BYTES))
-            found.sums.setdefault((num_bytes, count), []).append(each)
+            found.sums[num_bytes, size].append(measure_sum(study, num_bytes, teams.by_size[size], short))
+    if teams.unlinked is not None:
+        found.without.append(measure_sum(study, SUM_BYTES[0], teams.unlinked, short))
 
 
 def _in_turn(items: Sequence[T], turn: int) -> Sequence[T]:

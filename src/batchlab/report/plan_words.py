@@ -16,7 +16,7 @@ from batchlab.analysis import (
     WorkloadSummary,
 )
 from batchlab.analysis.efficiency import scaling_json
-from batchlab.analysis.link import SeenLink, StepExchange
+from batchlab.analysis.link import StepExchange
 from batchlab.analysis.text import count, listed, significant
 from batchlab.report.blocks import Table
 
@@ -180,12 +180,26 @@ def _sums(number: int) -> str:
     return "1 sum" if number == 1 else f"{count(number)} sums"
 
 
-def link_line(link: SeenLink) -> str:
-    """Return what joined the workers, who made it so, and what plain sockets saw of it."""
-    return (
-        f"Workers joined by {link.asked} ({link.means}). Seen by plain sockets: round trip "
-        f"{significant(1e3 * link.round_trip)} ms, TCP {significant(link.throughput / MEGABIT)} mbit/s."
-    )
+def link_facts(throughput: Throughput) -> list[tuple[str, str]]:
+    """Return what joined the workers, who made it so, and what was seen of it; nothing where that was the machine."""
+    link, exchange = throughput.link, throughput.fit.all_reduce
+    if link is None or not isinstance(exchange, StepExchange):
+        return []
+    added, short = link.added_latency(exchange.link), link.without
+    seconds = _with_interval(1e3 * added.value, added.interval, 1e-3, "ms")
+    without = f"{significant(1e3 * short.sum_seconds.value)} ms"
+    return [
+        ("Workers joined by", f"{link.asked} ({link.means})"),
+        (
+            "Seen by plain sockets",
+            f"round trip {significant(1e3 * link.round_trip)} ms, TCP {significant(link.throughput / MEGABIT)} mbit/s",
+        ),
+        (
+            "Latency that the link adds",
+            f"{seconds}; the rest is software: {count(short.num_bytes)} bytes on {short.workers} workers that it does "
+            f"not join take {without} (n = {len(short.seconds)})",
+        ),
+    ]
 
 
 def _advice(plan: TrainingPlan) -> str:

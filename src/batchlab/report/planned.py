@@ -21,7 +21,7 @@ from batchlab.errors import InputError, LabError
 from batchlab.report.plan_words import plan_notes
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.throughput import ThroughputRecord, read_throughputs
+from batchlab.store.throughput import MeasuredLink, MeasuredSums, ThroughputRecord, read_throughputs
 
 
 def find_throughput(lab: Lab, sweep: StoredSweep) -> tuple[Throughput | None, list[LabError]]:
@@ -51,7 +51,7 @@ def measured_throughput(record: ThroughputRecord) -> Throughput:
         )
         for one in record.times
     ]
-    sums = [SumTimes(num_bytes=one.num_bytes, workers=one.workers, seconds=one.seconds) for one in record.sums]
+    sums = [_sum_times(one) for one in record.sums]
     link = fit_link(sums, forms_of(record.device)) if sums else None
     return Throughput.measured(
         times,
@@ -60,8 +60,22 @@ def measured_throughput(record: ThroughputRecord) -> Throughput:
         train_examples=record.train_examples,
         exchange=None if link is None else StepExchange(link=link, payloads=record.payloads),
         sums=sums,
-        link=None if record.seen is None else SeenLink(asked=record.link or "", **record.seen.plain()),
+        link=None if record.seen is None else _seen_link(record.link or "", record.seen),
     )
+
+
+def _seen_link(asked: str, seen: MeasuredLink) -> SeenLink:
+    return SeenLink(
+        asked=asked,
+        means=seen.means,
+        round_trip=seen.round_trip,
+        throughput=seen.throughput,
+        without=_sum_times(seen.without),
+    )
+
+
+def _sum_times(sums: MeasuredSums) -> SumTimes:
+    return SumTimes(num_bytes=sums.num_bytes, workers=sums.workers, seconds=sums.seconds)
 
 
 def plan_summary(

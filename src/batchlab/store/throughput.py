@@ -56,6 +56,9 @@ class MeasuredLink(Value):
     throughput: Annotated[float, Field(gt=0)]
     """Bytes per second, one way."""
 
+    without: MeasuredSums
+    """The times of a short sum over workers that the link does not join, taken in turns with the others."""
+
 
 class ThroughputRecord(Value):
     """The contents of one file."""
