@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,13 @@ def test_a_pair_of_workers_is_enough():
     link = fit_link(made(LINK, workers=(2,)))
 
     assert (link.latency, link.bandwidth) == (pytest.approx(0.002), pytest.approx(1.25e7))
+
+
+def test_workers_that_waited_for_cores_say_nothing_of_the_link():
+    times = [*made(LINK, workers=(2,)), *[replace(each, is_shared=True) for each in made(LINK, (4,), noise=2.0)]]
+
+    assert fit_link(times).latency == pytest.approx(0.002)
+    assert fit_link(times[len(SIZES) :]).residuals  # they are all there is
 
 
 def test_ring_and_tree_are_told_apart():

@@ -124,6 +124,7 @@ def _sum_json(fit: ThroughputFit, times: SumTimes) -> dict[str, Any]:
         "seconds_ci": interval_json(each.interval),
         "repeats": len(times.seconds),
         "fitted_seconds": None if link is None else link.seconds(times.workers, times.num_bytes),
+        "shared_cores": times.is_shared,
     }
 
 

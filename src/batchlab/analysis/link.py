@@ -37,6 +37,9 @@ class SumTimes:
     seconds: tuple[float, ...]
     """One number for each repeat."""
 
+    is_shared: bool = False
+    """Whether its workers were more than the cores."""
+
     @property
     def sum_seconds(self) -> Expected:
         """The median of the repeats; its interval is that of order statistics, without bounds below six."""
@@ -160,6 +163,8 @@ def sum_seconds(form: SumForm, workers: int, num_bytes: float, latency: float, b
 def fit_link(times: Sequence[SumTimes], forms: Sequence[SumForm] = ("gloo",)) -> FittedLink:
     """Return the link that the medians follow best, in the best of the forms; InputError for sums of one size only.
 
+    Workers that shared cores, and waited for these, are left out where there are others.
+
     >>> made = [
     ...     SumTimes(num_bytes=size, workers=workers, seconds=(gloo_seconds(workers, size, 0.002, 1.25e7),))
     ...     for size in (4096, 65536, 1048576)
@@ -169,6 +174,7 @@ def fit_link(times: Sequence[SumTimes], forms: Sequence[SumForm] = ("gloo",)) ->
     >>> round(link.latency, 6), round(link.bandwidth)
     (0.002, 12500000)
     """
+    times = [each for each in times if not each.is_shared] or times
     if len({each.num_bytes for each in times}) < _PARTS or any(each.workers == 1 for each in times):
         raise InputError("Latency and bandwidth of a link need sums of two sizes or more, over several workers.")
     return min((_fit(times, form) for form in forms), key=lambda link: sum(each**2 for each in link.residuals))
@@ -184,14 +190,14 @@ def forms_of(device: str) -> tuple[SumForm, ...]:
 
 
 def _difference(whole: Expected, part: Expected) -> Expected:
-    """Return a difference; the distances of each end from the middle are added in squares."""
-    value, of, less = whole.value - part.value, whole.interval or NO_INTERVAL, part.interval or NO_INTERVAL
+    """Return a difference, not below zero; the distances of each end from the middle are added in squares."""
+    value, of, less = max(0.0, whole.value - part.value), whole.interval or NO_INTERVAL, part.interval or NO_INTERVAL
     low = high = None
     if of.low is not None and less.high is not None:
         low = value - math.hypot(whole.value - of.low, less.high - part.value)
     if of.high is not None and less.low is not None:
         high = value + math.hypot(of.high - whole.value, part.value - less.low)
-    return Expected(value, Interval(low, high))
+    return Expected(value, Interval(None if low is None else max(0.0, low), high))
 
 
 def _fit(times: Sequence[SumTimes], form: SumForm) -> FittedLink:

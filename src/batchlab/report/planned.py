@@ -51,7 +51,7 @@ def measured_throughput(record: ThroughputRecord) -> Throughput:
         )
         for one in record.times
     ]
-    sums = [_sum_times(one) for one in record.sums]
+    sums = [replace(_sum_times(one), is_shared=record.is_shared(one.workers)) for one in record.sums]
     link = fit_link(sums, forms_of(record.device)) if sums else None
     return Throughput.measured(
         times,
