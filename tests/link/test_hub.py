@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from batchlab.errors import InputError
+from batchlab.errors import InputError, TrialError
 from batchlab.link import hub, hub_process
 from batchlab.link.hub import joined
 from batchlab.link.link import Link
@@ -113,6 +113,17 @@ def test_nothing_is_left_after_an_error(error):
 
     assert not is_running(_hub_of(made))
     assert not os.path.exists(made.namespaces[0])
+
+
+@pytest.mark.usefixtures("can_link")
+def test_a_link_without_its_hub_is_noticed():
+    with joined(SHAPED, 2) as made:
+        hub.check_held(made)
+        os.kill(_hub_of(made), signal.SIGKILL)
+        os.waitid(os.P_PID, _hub_of(made), os.WEXITED | os.WNOWAIT)
+
+        with pytest.raises(TrialError, match="the process that holds the link has ended"):
+            hub.check_held(made)
 
 
 HOLDER = """

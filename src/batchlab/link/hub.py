@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from batchlab.core.limits import MOST_WORKERS
-from batchlab.errors import InputError
+from batchlab.errors import InputError, TrialError
 from batchlab.link.hub_process import Joined, find_command
 from batchlab.link.link import PLACE, Link
 
@@ -33,6 +33,12 @@ def joined(link: Link, num_workers: int) -> Iterator[Joined]:
         hub.stdin.close()
         hub.stdout.close()
         hub.wait()
+
+
+def check_held(made: Joined) -> None:
+    """Raise TrialError where the process that holds a link is gone: nothing comes through any more."""
+    if not os.path.lexists(made.namespaces[0]):
+        raise TrialError(f"{PLACE}: the process that holds the link has ended. Measure again.")
 
 
 def check_link() -> None:

@@ -13,8 +13,8 @@ from batchlab.engine.device import device_label
 from batchlab.engine.exchange_timing import SUM_BYTES
 from batchlab.engine.timing import harmless, time_steps
 from batchlab.errors import TrialError
+from batchlab.plan.teams import Team
 from batchlab.run.answer import answer
-from batchlab.run.executor import Executor
 from batchlab.search.samplers import draw_points
 
 WARM_UP = 4
@@ -28,6 +28,9 @@ PATIENCE = 8.0
 stop, each waits to hear from the others."""
 
 FEWEST_SUMS, MOST_SUMS = 4, 64
+
+QUIET_SECONDS = 2.0
+"""After so long without news it is looked whether the link is still there."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,14 @@ class SumTask:
         return float(statistics.median(program.seconds[WARM_UP + 1 :]))
 
 
-def measure(study: Study, executor: Executor, seconds: float = SECONDS, workers: int = 1) -> StepTime:
-    """Return the time of a step of a study on the workers of an executor, from one repeat; first steps do not count."""
-    timed: StepTime = answer(executor, TimeTask(study, seconds, 1.0 if workers == 1 else PATIENCE))
+def measure(study: Study, team: Team, seconds: float = SECONDS) -> StepTime:
+    """Return the time of a step of a study on the workers of a team, from one repeat; first steps do not count."""
+    task = TimeTask(study, seconds, PATIENCE if team.size > 1 else 1.0)
+    timed: StepTime = answer(team.executor, task, QUIET_SECONDS, team.check)
     return timed
 
 
-def measure_sum(study: Study, num_bytes: int, executor: Executor, seconds: float = SECONDS) -> float:
-    """Return how long the workers of an executor take to sum some bytes, with nothing beside it."""
-    found: float = answer(executor, SumTask(study, num_bytes, seconds))
+def measure_sum(study: Study, num_bytes: int, team: Team, seconds: float = SECONDS) -> float:
+    """Return how long the workers of a team take to sum some bytes, with nothing beside it."""
+    found: float = answer(team.executor, SumTask(study, num_bytes, seconds), QUIET_SECONDS, team.check)
     return found

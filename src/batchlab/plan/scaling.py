@@ -151,13 +151,13 @@ def _see(made: Joined, tell: Tell) -> Seen:
 def _take_turn(turn: int, settings: Sequence[Setting], teams: Teams, seconds: float, found: _Found) -> None:
     """Measure everything once."""
     for setting in _in_turn(settings, turn):
-        timed = measure(setting.study, teams.by_size[setting.workers], seconds, setting.workers)
+        timed = measure(setting.study, teams.by_size[setting.workers], seconds)
         found.steps[setting.study.batch_size, setting.workers].append(timed.seconds)
         found.payloads, found.device = timed.payloads or found.payloads, timed.device
     study, short = settings[0].study, seconds / len(SUM_BYTES)
-    for size in _in_turn(teams.gangs, turn):
+    for team in _in_turn(teams.gangs, turn):
         for num_bytes in _in_turn(SUM_BYTES, turn):
-            found.sums[num_bytes, size].append(measure_sum(study, num_bytes, teams.by_size[size], short))
+            found.sums[num_bytes, team.size].append(measure_sum(study, num_bytes, team, short))
     if teams.unlinked is not None:
         found.without.append(measure_sum(study, SUM_BYTES[0], teams.unlinked, short))
 

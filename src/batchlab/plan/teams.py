@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.engine.exchange_timing import ExchangingTrainer
+from batchlab.link.hub import check_held
 from batchlab.link.hub_process import Joined
 from batchlab.run.executor import Executor
 from batchlab.run.executors import make_executor
@@ -16,19 +17,31 @@ from batchlab.run.gpus import count_workers, find_gpus
 
 
 @dataclass(frozen=True)
+class Team:
+    """An executor of one worker: a process alone, or a gang of some that a link may join."""
+
+    size: int
+    executor: Executor
+    link: Joined | None = None
+
+    def check(self) -> None:
+        """Raise TrialError where the link is gone."""
+        if self.link is not None:
+            check_held(self.link)
+
+
+@dataclass(frozen=True)
 class Teams:
-    """Executors of one worker each: a process alone, or a gang."""
+    """Who is measured."""
 
-    by_size: Mapping[int, Executor]
-    """By the number of processes."""
-
-    unlinked: Executor | None = None
+    by_size: Mapping[int, Team]
+    unlinked: Team | None = None
     """The smallest gang once more, without the link that joins the others; None where there is no link."""
 
     @property
-    def gangs(self) -> list[int]:
-        """The numbers of processes of the gangs, ascending."""
-        return sorted(size for size in self.by_size if size > 1)
+    def gangs(self) -> list[Team]:
+        """Teams of several processes, the smallest first."""
+        return [team for size, team in sorted(self.by_size.items()) if size > 1]
 
 
 @contextmanager
@@ -38,10 +51,11 @@ def start_teams(sweep: Sweep, trainer: Trainer, sizes: Sequence[int], link: Join
     count_workers(gpus, max(sizes), 1)  # each process needs a GPU of its own, where GPUs are used
     with ExitStack() as stack:
 
-        def start(size: int, link: Joined | None) -> Executor:
-            return stack.enter_context(closing(start_team(sweep, trainer, size, gpus, link)))
+        def start(size: int, link: Joined | None) -> Team:
+            executor = start_team(sweep, trainer, size, gpus, link)
+            return Team(size, stack.enter_context(closing(executor)), link)
 
-        by_size = {size: start(size, link) for size in sizes}
+        by_size = {size: start(size, link if size > 1 else None) for size in sizes}
         unlinked = None if link is None else start(min(size for size in sizes if size > 1), None)
         yield Teams(by_size, unlinked)
 
