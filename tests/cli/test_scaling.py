@@ -51,6 +51,7 @@ def test_a_network_is_timed_on_one_and_two_workers_and_kept(call, tmp_path):
             ("digits", "--workers", "1,1024", "--batch-sizes", "4,8"),
             "--workers 1024: no batch size is left. A batch of 8",
         ),
+        (("digits", "--workers", "2", "--batch-sizes", "3,4"), "One batch size of each worker"),
         (("digits", "--link", "latency=2ms"), "--link joins several workers"),
         (("digits", "--workers", "1,2", "--link", "fast"), "write it as latency=2ms,bandwidth=100mbit"),
         (("digits", "--workers", "0"), "whole numbers above 0"),

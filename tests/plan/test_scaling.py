@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import partial
 
 import numpy as np
 import pytest
 
+from batchlab.analysis import StepsCurve, make_plan
 from batchlab.analysis.efficiency import weak_efficiencies
 from batchlab.analysis.link import FittedLink, StepExchange
 from batchlab.core.sweep import Sweep
@@ -19,6 +21,7 @@ from batchlab.link.hub import check_link
 from batchlab.link.link import Link
 from batchlab.plan import scaling, teams
 from batchlab.plan.scaling import measure_throughput
+from batchlab.report.plan_words import plan_notes
 from batchlab.report.planned import measured_throughput
 from batchlab.run.here import HereExecutor
 from batchlab.run.trainers import make_trainer
@@ -179,6 +182,20 @@ def test_workers_of_known_speed_over_a_known_link_are_recovered(measure_team):
         (n, k) for n in scaling.SUM_BYTES for k in (2, 4)
     }
     assert all(len(each.seconds) == 6 for each in (*record.times, *record.sums))
+
+
+def test_plans_count_on_the_exchange_that_was_measured(measure_team):
+    record = measure_team(workers=(1, 2), repeats=6).model_copy(update={"machine": {"cores": 2}})
+
+    plan = make_plan(StepsCurve(s_min=100, e_min=51_200), measured_throughput(record), max_workers=8)
+
+    rows = {(row.batch_size, row.workers): row for row in plan.rows}
+    for (size, workers), row in rows.items():
+        local = math.ceil(size / workers)
+        assert row.step_seconds.value == pytest.approx(0.02 + local / 1000 + LINK.seconds(workers), rel=1e-6)
+    assert not rows[64, 2].step_seconds.is_extrapolated
+    assert rows[64, 8].step_seconds.is_extrapolated
+    assert not any("taken to take no time" in note for note in plan_notes(plan, None))
 
 
 def test_weak_batch_sizes_are_those_of_each_worker(measure_team):

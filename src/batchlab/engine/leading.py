@@ -62,11 +62,6 @@ class LeadingTrainer:
         self.is_in_step = True
         """False once something that all do together has failed here: nobody knows where the others are."""
 
-    @property
-    def device_name(self) -> str:
-        """The device of the trainer."""
-        return str(getattr(self._trainer, "device_name", "cpu"))
-
     def check(self, study: Study) -> None:
         """Let the trainer check a study."""
         check_study(self._trainer, study)

@@ -5,6 +5,7 @@ Repeats are taken in turns: a slow minute of the machine hits them all.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -44,6 +45,11 @@ class Setting:
 
     study: Study
     workers: int
+
+    @property
+    def local_batch_size(self) -> int:
+        """The largest share of a worker."""
+        return math.ceil(self.study.batch_size / self.workers)
 
 
 @dataclass
@@ -133,6 +139,11 @@ def find_settings(
     for count in workers:
         if not any(setting.workers == count for setting in found):
             raise InputError(f"--workers {count}: no batch size is left. {reason}")
+    if len({setting.local_batch_size for setting in found}) < 2:
+        raise InputError(
+            "One batch size of each worker cannot tell the time of a step from that of an example: give more of "
+            "--batch-sizes, or smaller --workers."
+        )
     return found
 
 
