@@ -121,6 +121,7 @@ def test_the_share_that_a_step_waits_for_is_fitted():
     assert fit.tau == pytest.approx(2000)
     assert isinstance(fit.all_reduce, StepExchange)
     assert fit.all_reduce.waited == pytest.approx(0.6)
+    assert fit.waited_interval.low <= 0.6 <= fit.waited_interval.high
     assert fit.seconds_at(32, 16) == pytest.approx(0.01 + 0.016 + exchange.seconds(16))
 
 
@@ -161,6 +162,7 @@ def test_one_worker_takes_the_exchange_as_it_is():
 
     fit = fit_throughput(steps(exchange, (1,)), exchange)
 
+    assert fit.waited_interval is None
     assert fit.seconds_at(100, 2) == pytest.approx(0.01 + 0.05 + exchange.seconds(2))
     assert fit.step_seconds(100, 2).interval is not None
 

@@ -60,7 +60,7 @@ def scaling_json(throughput: Throughput, is_weak: bool = False) -> dict[str, Any
             "tau_ci": interval_json(fit.tau_interval),
             "b_half": fit.b_half if math.isfinite(fit.b_half) else None,
             "worst_residual": fit.worst_residual,
-            "all_reduce": _exchange_json(fit.all_reduce),
+            "all_reduce": _exchange_json(fit),
         },
     }
 
@@ -81,7 +81,8 @@ def _row_json(fit: ThroughputFit, times: StepTimes, efficiency: float | None) ->
     }
 
 
-def _exchange_json(exchange: AllReduce | StepExchange | None) -> dict[str, Any] | None:
+def _exchange_json(fit: ThroughputFit) -> dict[str, Any] | None:
+    exchange = fit.all_reduce
     if exchange is None:
         return None
     if isinstance(exchange, AllReduce):
@@ -96,6 +97,7 @@ def _exchange_json(exchange: AllReduce | StepExchange | None) -> dict[str, Any] 
         "worst_residual": link.worst_residual,
         "payloads": list(exchange.payloads),
         "waited": exchange.waited,
+        "waited_ci": interval_json(fit.waited_interval),
     }
 
 

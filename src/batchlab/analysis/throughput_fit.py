@@ -26,6 +26,9 @@ _ROUNDS = 30
 """Of reweighting by the fitted times; five are enough."""
 
 
+_WAITED = 2
+"""The place of that share among the fitted numbers."""
+
 _NOTHING = 1e-9
 """A part that is a smaller share of the longest time is rounding."""
 
@@ -103,15 +106,23 @@ class ThroughputFit:
     @property
     def t0_interval(self) -> Interval | None:
         """95 %; None for a number that was given."""
-        return self._interval(0)
+        return self._interval(0, self.t0)
 
     @property
     def tau_interval(self) -> Interval | None:
         """95 %; without an upper bound where a step might take no longer for more examples."""
-        slope = self._interval(1)
+        slope = self._interval(1, self.seconds_per_example)
         if slope is None or slope.low is None or slope.high is None:
             return slope
         return Interval(1 / slope.high, 1 / slope.low if slope.low > 0 else None)
+
+    @property
+    def waited_interval(self) -> Interval | None:
+        """95 %, of the share of the exchange that a step waits for; None where that was not fitted."""
+        exchange = self.all_reduce
+        if not isinstance(exchange, StepExchange) or len(self.covariance or ()) <= _WAITED:
+            return None
+        return self._interval(_WAITED, exchange.waited)
 
     def seconds_at(self, local_batch_size: float, workers: int = 1) -> float:
         """Return the fitted time of a step.
@@ -140,12 +151,11 @@ class ThroughputFit:
         row = [1.0, local_batch_size, *_exchange_row(self.all_reduce, workers, self.has_latency)]
         return row[: len(self.covariance or row)]
 
-    def _interval(self, index: int) -> Interval | None:
+    def _interval(self, index: int, value: float) -> Interval | None:
         if not self.residuals:
             return None
         if self.covariance is None:
             return NO_INTERVAL
-        value = (self.t0, self.seconds_per_example)[index]
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
         return Interval(max(value - width, 0.0), value + width)
 

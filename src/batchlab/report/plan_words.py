@@ -150,7 +150,8 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
     if isinstance(fit.all_reduce, StepExchange):
-        facts += _link_facts(fit.all_reduce)
+        share = _with_interval(100 * fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
+        facts += [*_link_facts(fit.all_reduce), ("Share of the sums that a step waits for", share)]
     elif fit.all_reduce is not None:
         facts += [
             (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
@@ -172,7 +173,6 @@ def _link_facts(exchange: StepExchange) -> list[tuple[str, str]]:
         ),
         ("Largest deviation of a sum", f"{100 * link.worst_residual:.1f} %"),
         ("A step sums", f"{count(sum(exchange.payloads))} bytes in {_sums(len(exchange.payloads))}"),
-        ("Share of the sums that a step waits for", f"{100 * exchange.waited:.0f} %"),
     ]
 
 
