@@ -125,6 +125,24 @@ def test_the_share_that_a_step_waits_for_is_fitted():
     assert fit.seconds_at(32, 16) == pytest.approx(0.01 + 0.016 + exchange.seconds(16))
 
 
+def test_workers_that_wait_for_more_than_the_sums_have_a_lag():
+    exchange = StepExchange(link=fit_link(made(LINK)), payloads=(400_000, 4))
+    slow = [
+        replace(each, seconds=tuple(s + 0.05 * (each.workers > 1) for s in each.seconds)) for each in steps(exchange)
+    ]
+
+    fit = fit_throughput(slow, exchange)
+
+    assert fit.all_reduce.waited == 1
+    assert fit.all_reduce.lag == pytest.approx(0.05)
+    assert fit.lag_interval.low <= 0.05 <= fit.lag_interval.high
+    assert fit.waited_interval is None
+    assert fit.t0 == pytest.approx(0.01)
+    assert fit.tau == pytest.approx(2000)
+    assert fit.seconds_at(32, 64) == pytest.approx(0.01 + 0.016 + exchange.seconds(64) + 0.05)
+    assert fit.seconds_at(32) == pytest.approx(0.01 + 0.016)
+
+
 def test_what_a_link_adds_is_the_latency_without_that_of_the_software():
     fitted = fit_link(made(FittedLink(form="gloo", latency=0.0025, bandwidth=1e7), noise=0.01, repeats=8))
     without = SumTimes(num_bytes=4096, workers=2, seconds=(0.0018, 0.0019, 0.002, 0.002, 0.0021, 0.0022))

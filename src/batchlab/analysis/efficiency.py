@@ -98,6 +98,8 @@ def _exchange_json(fit: ThroughputFit) -> dict[str, Any] | None:
         "payloads": list(exchange.payloads),
         "waited": exchange.waited,
         "waited_ci": interval_json(fit.waited_interval),
+        "lag": exchange.lag,
+        "lag_ci": interval_json(fit.lag_interval),
     }
 
 

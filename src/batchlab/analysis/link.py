@@ -130,9 +130,12 @@ class StepExchange:
     waited: float = 1.0
     """The share of it that a step waits for: the rest goes on beside the backward pass, or several sums at once."""
 
+    lag: float | None = None
+    """Seconds that several workers wait for each other beyond that, as on a busy machine; None where they do not."""
+
     def seconds(self, workers: int) -> float:
         """Return by how much longer a step of some workers takes for it."""
-        return self.waited * self.alone(workers)
+        return 0.0 if workers == 1 else self.waited * self.alone(workers) + (self.lag or 0.0)
 
     def alone(self, workers: int) -> float:
         """Return how long its sums take, one after the other with nothing beside them."""

@@ -26,8 +26,8 @@ _ROUNDS = 30
 """Of reweighting by the fitted times; five are enough."""
 
 
-_WAITED = 2
-"""The place of that share among the fitted numbers."""
+_OF_EXCHANGE = 2
+"""The place of what is fitted of a measured exchange, among the fitted numbers."""
 
 _NOTHING = 1e-9
 """A part that is a smaller share of the longest time is rounding."""
@@ -75,7 +75,7 @@ class ThroughputFit:
     """How long workers exchange; None where nothing is known of it: then it takes no time."""
 
     covariance: tuple[tuple[float, ...], ...] | None = None
-    """Of t0, 1 / tau and what was fitted of the exchange: the share that is waited for, or transfer time and latency;
+    """Of t0, 1 / tau and what was fitted of the exchange: its share or the lag, or transfer time and latency;
     None for numbers that were given, and where there are no more batch sizes than numbers."""
 
     scatter: float = 0.0
@@ -120,9 +120,18 @@ class ThroughputFit:
     def waited_interval(self) -> Interval | None:
         """95 %, of the share of the exchange that a step waits for; None where that was not fitted."""
         exchange = self.all_reduce
-        if not isinstance(exchange, StepExchange) or len(self.covariance or ()) <= _WAITED:
+        if not isinstance(exchange, StepExchange) or exchange.lag is not None:
             return None
-        return self._interval(_WAITED, exchange.waited)
+        return self._exchange_interval(exchange.waited)
+
+    @property
+    def lag_interval(self) -> Interval | None:
+        """95 %, of the seconds that workers wait for each other beyond the exchange; None where they do not."""
+        lag = self.all_reduce.lag if isinstance(self.all_reduce, StepExchange) else None
+        return None if lag is None else self._exchange_interval(lag)
+
+    def _exchange_interval(self, value: float) -> Interval | None:
+        return self._interval(_OF_EXCHANGE, value) if len(self.covariance or ()) > _OF_EXCHANGE else None
 
     def seconds_at(self, local_batch_size: float, workers: int = 1) -> float:
         """Return the fitted time of a step.
@@ -182,7 +191,10 @@ def fit_throughput(times: Sequence[StepTimes], exchange: StepExchange | None = N
     if not several:
         return _fit(times, exchange)
     if exchange is not None:
-        return _fit(times, exchange, num_exchanged=1)
+        fit = _fit(times, exchange, num_exchanged=1)
+        # More than the whole of the sums is no share of them, and would not grow with the workers as they do.
+        is_more = isinstance(fit.all_reduce, StepExchange) and fit.all_reduce.waited > 1
+        return _fit(times, replace(exchange, lag=0.0), num_exchanged=1) if is_more else fit
     # One number of workers cannot tell many short messages from few long ones: then all is put down to the bandwidth.
     num_exchanged = min(2, len(several))
     fits = (_fit(times, AllReduce(form, 0.0, 0.0), num_exchanged) for form in FORMS)
@@ -211,9 +223,10 @@ def _fit(
         ]
     )
     seconds = np.array([each.step_seconds.value for each in times])
-    found = _solve(design, seconds)
+    known = np.array([_known_seconds(exchange, each.workers) for each in times])
+    found = _solve(design, seconds, known)
     found[design.max(axis=0) * found < _NOTHING * seconds.max()] = 0.0
-    fitted = design @ found
+    fitted = design @ found + known
     residuals = np.log(seconds / fitted)
     degrees = len(times) - design.shape[1]
     scatter = math.sqrt(float(residuals @ residuals) / degrees) if degrees > 0 else 0.0
@@ -230,12 +243,19 @@ def _fit(
     )
 
 
+def _known_seconds(exchange: AllReduce | StepExchange | None, workers: int) -> float:
+    """Return what is not fitted: all of the sums, where workers wait for more than them."""
+    if isinstance(exchange, StepExchange) and exchange.lag is not None:
+        return exchange.alone(workers)
+    return 0.0
+
+
 def _exchange_row(exchange: AllReduce | StepExchange | None, workers: int, has_latency: bool) -> list[float]:
-    """Return what the share, or the transfer time and the latency, are multiplied by."""
+    """Return what the share or the lag, or the transfer time and the latency, are multiplied by."""
     if exchange is None:
         return []
     if isinstance(exchange, StepExchange):
-        return [exchange.alone(workers)]
+        return [exchange.alone(workers) if exchange.lag is None else float(workers > 1)]
     return [transfers(workers), *([latencies(exchange.form, workers)] if has_latency else [])]
 
 
@@ -244,7 +264,7 @@ def _exchanging(exchange: AllReduce | StepExchange | None, found: Sequence[float
     if exchange is None or not found:
         return exchange
     if isinstance(exchange, StepExchange):
-        return replace(exchange, waited=found[0])
+        return replace(exchange, waited=found[0]) if exchange.lag is None else replace(exchange, lag=found[0])
     transfer, latency = [*found, 0.0][:2]
     return AllReduce(exchange.form, latency, transfer)
 
@@ -254,7 +274,7 @@ def _rows(matrix: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in matrix.tolist())
 
 
-def _solve(design: np.ndarray, seconds: np.ndarray) -> np.ndarray:
+def _solve(design: np.ndarray, seconds: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return the least squares of relative residuals, none below zero; weights are those of the fitted times."""
     from scipy.optimize import nnls
 
@@ -262,8 +282,8 @@ def _solve(design: np.ndarray, seconds: np.ndarray) -> np.ndarray:
     found = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
         before = found
-        found, _ = nnls(design / scale[:, None], seconds / scale)
-        scale = design @ found
+        found, _ = nnls(design / scale[:, None], (seconds - known) / scale)
+        scale = design @ found + known
         if np.allclose(found, before, rtol=1e-12, atol=0):
             break
     return np.asarray(found)

@@ -150,8 +150,12 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
     if isinstance(fit.all_reduce, StepExchange):
+        facts += _link_facts(fit.all_reduce)
         share = _with_interval(100 * fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
-        facts += [*_link_facts(fit.all_reduce), ("Share of the sums that a step waits for", share)]
+        facts.append(("Share of the sums that a step waits for", share))
+        if fit.all_reduce.lag is not None:
+            lag = _with_interval(1e3 * fit.all_reduce.lag, fit.lag_interval, 1e-3, "ms")
+            facts.append(("Workers wait for each other beyond that", lag))
     elif fit.all_reduce is not None:
         facts += [
             (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
