@@ -127,7 +127,8 @@ def test_a_link_without_its_hub_is_noticed():
 
 
 HOLDER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 from batchlab.link.hub import joined
 from batchlab.link.link import Link
 with joined(Link.parse("latency=1ms"), 2) as made:
