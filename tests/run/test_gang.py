@@ -413,4 +413,6 @@ def test_the_default_number_of_processes_makes_at_least_one_gang(monkeypatch):
         sweep, trainer = digits(workers_per_trial=size)
         start(sweep, trainer, num_workers=None)([24])
 
-    assert made == [(count, {"size": size, "timeout": 600.0}) for count, size in ((3, 2), (2, 3), (1, 24))]
+    assert made == [
+        (count, {"size": size, "timeout": 600.0, "link": None}) for count, size in ((3, 2), (2, 3), (1, 24))
+    ]
