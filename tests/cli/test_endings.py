@@ -91,7 +91,12 @@ def test_three_quick_signals_during_imports_are_one_line(small_spec, number, mom
     assert said == ["batchlab: Interrupted; no study was training.\n"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def slow(number):
+    """Return a case that only the long tests try."""
+    return pytest.param(number, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *map(slow, (signal.SIGTERM, signal.SIGHUP))])
 def test_three_quick_signals_end_a_run_that_can_be_resumed(small_spec, tmp_path, number):
     command = [sys.executable, "-m", "batchlab", "run", str(small_spec), "--workers", "2", *SLOW]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:

@@ -117,7 +117,11 @@ def test_a_bad_spec_is_refused_with_its_place(refused, tmp_path, case):
     [
         ("[4, 8]", "[4, 1298]", ["batch size 1298", "training set of digits (1297 examples)"]),
         ('"digits"', '{name = "digits", train_examples = 7}', ["batch size 8", "(7 examples)"]),
-        ('"digits"', '{name = "digits", train_examples = 1298}', ["`train_examples` = 1298", "1 to 1297"]),
+        (
+            '"digits"',
+            '{name = "digits", train_examples = 1298}',
+            ["train_examples = 1298 of dataset digits", "1 to 1,297"],
+        ),
         ('"fc_8"', '"fc8"', ['model "fc8"', "fc_128"]),
         ('"fc_8"', '{name = "fc_8", dropout = 0.5}', ['"dropout"', "fc_8"]),
         ('"momentum"', '"adan"', ['optimizer "adan"', "nesterov_momentum"]),

@@ -111,7 +111,8 @@ LONG_CURVES = [
         ([], 10, "lab.json"),
         ([], 100, "sweep.json"),
         (MANY_POINTS, 2000, "study.json"),
-        (LONG_CURVES, 80_000, "trials-[0-9-]*.parquet"),  # shared memory of the workers is a file of 64 KiB
+        # Shared memory of the workers is a file of 64 KiB.
+        pytest.param(LONG_CURVES, 80_000, "trials-[0-9-]*.parquet", marks=pytest.mark.slow),
     ],
     ids=["lab", "sweep", "study", "part"],
 )

@@ -53,6 +53,7 @@ def test_a_wrong_setting_is_one_line(call, own):
     assert "`sweep.trials` = 'none': give a whole number" in answer.err
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_refused_with_the_way_out(call, own):
     call("run", "own.py", "--workers", 1)
     own.write_text(FILE.replace("trials=2", "trials=3"))

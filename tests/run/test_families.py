@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,16 @@ def point(sweep: Sweep) -> Point:
     return Point(0, {**sweep.workload.fixed_metaparameters, **searched})
 
 
-@pytest.mark.parametrize("name", paper_names())
+LONG = ("cifar_10/resnet_8/nesterov_momentum", "cifar_10/resnet_8/sgd", "mnist/simple_cnn_wide/sgd")
+"""Workloads that take many seconds: CIFAR-10 has to be restored."""
+
+
+def marked(name: str) -> Any:
+    """Return the name, as a case that only the long tests try where it takes long."""
+    return pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+
+
+@pytest.mark.parametrize("name", map(marked, paper_names()))
 def test_the_loss_of_every_workload_falls(name, load):
     spec = small_spec(name)
     spec["sweep"]["evaluate"] = {"every": NUM_STEPS, "splits": ["train"]}

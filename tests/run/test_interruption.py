@@ -213,6 +213,7 @@ def test_a_second_signal_ends_at_once(run_command, tmp_path):
     assert code == 75, said
 
 
+@pytest.mark.slow
 def test_networks_go_on_with_the_same_bits_after_a_signal(run_command, tmp_path):
     spec = DIGITS.replace("[8, 64, 256]", "[64]").replace("max_steps = 6000", "max_steps = 800")
     lab = tmp_path / "lab"

@@ -124,6 +124,7 @@ def test_three_deaths_in_a_row_end_the_run_with_a_sentence_that_names_the_pack(d
     assert len(list((tmp_path / "notes").iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_any_number_of_deaths_is_borne_where_each_time_something_is_won(dying, scripted, make_scripted, tmp_path):
     """Four deaths, each ten steps further than the last; a checkpoint after every chunk."""
     sweep, killer = make_scripted({"engine.checkpoint_seconds": 0.01}), Killer(random.Random(0), most=0)

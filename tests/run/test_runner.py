@@ -114,6 +114,7 @@ def test_a_lab_in_use_is_refused(make_nqm, tmp_path):
 # Networks
 
 
+@pytest.mark.slow
 def test_digits_do_not_depend_on_the_number_of_workers(make_digits, tmp_path):
     """The same pack size, one and two processes: the same bits."""
     sweep = make_digits()

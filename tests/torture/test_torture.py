@@ -47,6 +47,7 @@ def test_torture_finds_nothing(samples, tmp_path, kind):
     assert run(kind, samples, SHORT[kind], tmp_path) == {}
 
 
+@pytest.mark.slow
 def test_a_few_damages_of_an_imported_lab_are_all_named(tmp_path):
     sample = stock.make_stock(tmp_path / "stock", ["imported"])
 
