@@ -79,7 +79,7 @@ def marked(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
 
 
-@pytest.mark.parametrize("name", map(marked, paper_names()))
+@pytest.mark.parametrize("name", [marked(name) for name in paper_names()])
 def test_the_loss_of_every_workload_falls(name, load):
     spec = small_spec(name)
     spec["sweep"]["evaluate"] = {"every": NUM_STEPS, "splits": ["train"]}
