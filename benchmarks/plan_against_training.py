@@ -1,6 +1,6 @@
 """What a plan says of a time, against training it: one process, one trial at a time, fresh seeds.
 
-    python benchmarks/plan_against_training.py LAB [--batch-sizes 2,16,128] [--seeds 12] [--rounds 2]
+    python benchmarks/plan_against_training.py LAB [--sweep NAME] [--batch-sizes 2,16,128] [--seeds 12] [--rounds 2]
 
 The lab holds a finished, confirmed sweep of a workload that has a name. In each round step times are measured anew
 (`batchlab scaling` stores them), the plan is made, and at every batch size the configuration that the plan speaks of is
@@ -71,9 +71,9 @@ class RunTask:
         return Run(math.inf, math.inf)
 
 
-def run_round(lab: Lab, batch_sizes: list[int], seeds: range) -> list[dict[str, Any]]:
+def run_round(lab: Lab, sweep: str | None, batch_sizes: list[int], seeds: range) -> list[dict[str, Any]]:
     """Return a row for each batch size."""
-    results, summary = summarise_sweep(lab)
+    results, summary = summarise_sweep(lab, sweep_name=sweep)
     spec = results.sweep.spec
     assert spec is not None
     trainer = make_trainer(spec, None)
@@ -121,6 +121,7 @@ def trained(runs: list[Run]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lab", type=Path)
+    parser.add_argument("--sweep", help="which one, where the lab holds several")
     parser.add_argument("--batch-sizes", default="2,16,128")
     parser.add_argument("--seeds", type=int, default=12, help="of each batch size and round")
     parser.add_argument("--rounds", type=int, default=2)
@@ -130,7 +131,7 @@ def main() -> None:
     found = []
     for number in range(options.rounds):
         seeds = range(number * options.seeds, (number + 1) * options.seeds)
-        rows = run_round(Lab.open(options.lab), sizes, seeds)
+        rows = run_round(Lab.open(options.lab), options.sweep, sizes, seeds)
         for row in rows:
             inside = row["planned low"] <= row["trained s"] <= (row["planned high"] or math.inf)
             row["inside"] = "yes" if inside else "no"
