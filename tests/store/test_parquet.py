@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -55,6 +57,30 @@ def test_a_record_travels_in_the_file(path, measurements):
 
     assert read_whole(path)[1] == record
     assert_same(read_measurements(path), measurements)
+
+
+NUM_THREADS = """
+import os, sys
+from pathlib import Path
+from batchlab.store.parquet import read_measurements
+
+def num_threads():
+    return len(os.listdir("/proc/self/task"))
+
+before = num_threads()
+read_measurements(Path(sys.argv[1]))
+print(num_threads() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted in Linux's /proc")
+def test_no_thread_is_left_that_could_outlive_python(path, measurements):
+    """One that gives back Python's memory while the interpreter ends aborts the process, after its answer."""
+    write_measurements(path, measurements)
+
+    told = subprocess.run([sys.executable, "-c", NUM_THREADS, path], capture_output=True, text=True, check=True)
+
+    assert told.stdout == "0\n"
 
 
 def test_only_the_named_metrics_are_read(path, measurements):
