@@ -14,10 +14,12 @@ from batchlab.analysis import (
     TunedPoint,
     example_workload,
     make_plan,
+    plan_json,
     summarise,
 )
 from batchlab.analysis.link import FittedLink, SeenLink, StepExchange, SumTimes
 from batchlab.core.goal import Goal
+from batchlab.plots import plan_data
 from batchlab.report.plan_words import (
     link_facts,
     plan_answer,
@@ -152,11 +154,47 @@ def test_workers_that_share_cores_are_marked_and_said():
     found = joined_workers()
 
     assert [row[-1] for row in throughput_table(found).rows] == ["", "", "", "", "shared cores", "shared cores"]
-    assert throughput_notes(found) == [
+    assert throughput_notes(found)[0] == (
         "4 workers shared fewer cores: that says nothing of a machine with a core for each, so the fit and plans leave "
         "it out."
-    ]
+    )
     assert throughput_notes(MEASURED) == []
+
+
+def test_what_is_measured_too_few_times_says_what_would_give_an_interval():
+    two_sizes = Throughput.measured([StepTimes(batch_size=size, seconds=(0.02 + size / 1400,)) for size in (16, 64)])
+
+    assert throughput_notes(two_sizes) == [
+        "2 of 2 step times have no 95 % interval: six repeats are the least for one.",
+        "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over more "
+        "than a factor of 1,000: more --batch-sizes would give one.",
+    ]
+
+
+def test_an_interval_that_says_nothing_is_left_out_and_what_would_give_one_is_said():
+    """Three medians of two repeats, far from a line: one degree of freedom, a t quantile of 12.7."""
+    scattered = zip((16, 64, 256), (0.02, 0.3, 0.05), strict=True)
+    throughput = Throughput.measured([StepTimes(batch_size=size, seconds=(each, each)) for size, each in scattered])
+    plan = make_plan(StepsCurve(s_min=100, e_min=51_200), throughput)
+
+    notes = plan_notes(plan, None)
+    assert {row.seconds.interval for row in plan.rows} == {Interval(None, None)}
+    assert plan_json(plan)["fastest"]["seconds_ci"] == [None, None]
+    assert "(no 95 % interval) to the goal" in plan_answer(plan)[0]
+    assert {row[5] for row in plan_table(plan).rows} == {""}
+    assert f"{len(plan.rows)} of {len(plan.rows)} rows have no 95 % interval" in notes[-2]
+    assert notes[-1].startswith("Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,")
+    assert "Points without bars have no 95 % interval." in plan_data(plan).caption
+
+
+def test_steps_without_an_interval_name_confirmation():
+    tuned = {64: Expected(300.0, Interval(250.0, None)), 256: Expected(150.0, Interval(140.0, 160.0))}
+    plan = make_plan(StepsCurve(s_min=None, e_min=None, tuned=tuned, reached=(64, 256)), MEASURED)
+
+    notes = plan_notes(plan, None)
+    assert [row.seconds.lacks_bound for row in plan.rows] == [True, False]
+    assert notes[-2].startswith("1 of 2 rows have no 95 % interval, or one end of it")
+    assert "`batchlab confirm` with six seeds" in notes[-1]
 
 
 def test_a_line_without_an_end_of_throughput_says_so():

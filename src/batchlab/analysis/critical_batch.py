@@ -8,7 +8,6 @@ bends the curve of the minima, and then it covers 89 to 97 %.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,8 @@ import numpy as np
 
 from batchlab.analysis.censored_hyperbola import fit_censored_hyperbola
 from batchlab.analysis.headline import Headline
-from batchlab.analysis.hyperbola import SPAN, Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
-from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
+from batchlab.analysis.interval import NO_INTERVAL, SPAN, Interval
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.text import count, listed
 from batchlab.core.clock import constant_examples
@@ -159,8 +158,7 @@ class _Seen:
         which is zero for perfect scaling, or B_crit itself, which is zero for flat steps.
         """
         if self.fall and self.end:
-            is_known = width <= math.log(SPAN)
-            return Interval(b_crit * math.exp(-width), b_crit * math.exp(width)) if is_known else NO_INTERVAL
+            return Interval.around(b_crit, width, width)
         low = min(b_crit / (1 + width), self.highest)
         high = max(b_crit * (1 + width), self.lowest)
         return Interval(

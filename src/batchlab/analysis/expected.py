@@ -10,14 +10,25 @@ from batchlab.analysis.interval import Interval
 
 @dataclass(frozen=True)
 class Expected:
-    """A number above zero that was measured, fitted or given."""
+    """A number, not below zero, that was measured, fitted or given."""
 
     value: float
     interval: Interval | None = None
-    """95 %; without a bound where none is known on that side; None for a number that was given, or is exact."""
+    """95 %; without a bound where none is known on that side, or only one beyond SPAN; None for a number that was
+    given, or is exact."""
 
     is_extrapolated: bool = False
     """Whether it lies beyond what was measured."""
+
+    def __post_init__(self) -> None:
+        """Leave out bounds that say nothing."""
+        if self.interval is not None:
+            object.__setattr__(self, "interval", self.interval.within_span(self.value))
+
+    @property
+    def lacks_bound(self) -> bool:
+        """Whether an end of its interval is not known, though the number is not exact."""
+        return self.interval is not None and self.interval.is_open
 
     def times(self, other: Expected) -> Expected:
         """Return the product of two independent numbers, with an interval that holds the errors of both.
@@ -37,10 +48,7 @@ class Expected:
             return Expected(value, None, is_extrapolated)
         low = _joined([_distance(middle, interval.low) for middle, interval in known])
         high = _joined([_distance(middle, interval.high) for middle, interval in known])
-        interval = Interval(
-            None if low is None else value * math.exp(-low), None if high is None else value * math.exp(high)
-        )
-        return Expected(value, interval, is_extrapolated)
+        return Expected(value, Interval.around(value, low, high), is_extrapolated)
 
     def scaled(self, factor: float) -> Expected:
         """Return so many times the number.

@@ -14,7 +14,6 @@ import numpy as np
 
 from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.expected import Expected
-from batchlab.analysis.hyperbola import SPAN
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.summary import WorkloadSummary
@@ -111,9 +110,7 @@ class StepsCurve:
         if self.spread is None:
             return None
         width = self.spread.half_width(batch_size)
-        if width > math.log(SPAN):
-            return NO_INTERVAL
-        return Interval(steps * math.exp(-width), steps * math.exp(width))
+        return Interval.around(steps, width, width)
 
 
 def expected_steps(summary: WorkloadSummary) -> StepsCurve:

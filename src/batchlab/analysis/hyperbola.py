@@ -15,9 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SPAN = 1e3
-"""Data tell no more than this factor: how far B_crit may lie outside the batch sizes, and an interval from its
-middle."""
+from batchlab.analysis.interval import SPAN
 
 _GRID = 161
 """Values of log B_crit that are tried first; the sum of squares may have more than one valley."""

@@ -116,7 +116,7 @@ class FittedLink:
         if self.covariance is None:
             return NO_INTERVAL
         width = float(stdtrit(self.degrees_of_freedom, 0.975)) * math.sqrt(self.covariance[index][index])
-        return Interval(value * math.exp(-width), value * math.exp(width))
+        return Interval.around(value, width, width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def _difference(whole: Expected, part: Expected) -> Expected:
         low = value - math.hypot(whole.value - of.low, less.high - part.value)
     if of.high is not None and less.low is not None:
         high = value + math.hypot(of.high - whole.value, part.value - less.low)
-    return Expected(value, Interval(None if low is None else max(0.0, low), high))
+    return Expected(value, Interval(low, high))
 
 
 def _fit(times: Sequence[SumTimes], form: SumForm) -> FittedLink:

@@ -112,9 +112,9 @@ class ThroughputFit:
     def tau_interval(self) -> Interval | None:
         """95 %; without an upper bound where a step might take no longer for more examples."""
         slope = self._interval(1, self.seconds_per_example)
-        if slope is None or slope.low is None or slope.high is None:
-            return slope
-        return Interval(1 / slope.high, 1 / slope.low if slope.low > 0 else None)
+        if slope is None:
+            return None
+        return Interval(1 / slope.high if slope.high else None, 1 / slope.low if slope.low else None)
 
     @property
     def waited_interval(self) -> Interval | None:
@@ -153,7 +153,7 @@ class ThroughputFit:
         if isinstance(self.all_reduce, StepExchange):
             variance += self.all_reduce.variance(workers) / seconds**2
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
-        return Expected(seconds, Interval(seconds * math.exp(-width), seconds * math.exp(width)))
+        return Expected(seconds, Interval.around(seconds, width, width))
 
     def _row(self, local_batch_size: float, workers: int) -> list[float]:
         """Return what the fitted numbers are multiplied by, without those of an exchange that was taken as it is."""
@@ -166,7 +166,7 @@ class ThroughputFit:
         if self.covariance is None:
             return NO_INTERVAL
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
-        return Interval(max(value - width, 0.0), value + width)
+        return Interval(value - width, value + width).within_span(value)
 
 
 def fit_throughput(times: Sequence[StepTimes], exchange: StepExchange | None = None) -> ThroughputFit:

@@ -105,4 +105,6 @@ def _caption(plan: TrainingPlan) -> str:
     found = [f"Steps to {plan.goal or 'the goal'} times {where}. Updates alone: no evaluation, no start."]
     if any(row.is_extrapolated for row in plan.rows):
         found.append("Circles are extrapolated.")
+    if any(row.seconds.lacks_bound for row in plan.rows):
+        found.append("Points without bars have no 95 % interval.")
     return " ".join(found)

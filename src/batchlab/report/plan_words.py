@@ -16,6 +16,7 @@ from batchlab.analysis import (
     WorkloadSummary,
 )
 from batchlab.analysis.efficiency import scaling_json
+from batchlab.analysis.interval import NO_INTERVAL, SPAN
 from batchlab.analysis.link import StepExchange
 from batchlab.analysis.text import count, listed, significant
 from batchlab.report.blocks import Table
@@ -28,6 +29,8 @@ MEGABIT = 1e6 / 8
 
 SHARED_CORES = "shared cores"
 COUNTED = "Time counts updates alone: no evaluation, no start, no reading of data."
+MORE_STEPS = "More batch sizes that meet the goal, or `batchlab confirm` with six seeds or more,"
+MORE_TIMES = "Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,"
 _UNITS = ((86_400.0, "days", 2.0), (3600.0, "h", 2.0), (60.0, "min", 2.0), (1.0, "s", 1.0), (1e-3, "ms", 1.0))
 """Seconds of a unit, its name, and from how many of it on it is used."""
 
@@ -39,8 +42,11 @@ def spell_time(number: Expected) -> str:
     ('55.5 s', '10 min (95 % interval > 9)')
     """
     size, unit = _unit(number.value)
+    value = f"{significant(number.value / size)} {unit}"
+    if number.interval is None:
+        return value
     interval = interval_text(number.interval, size)
-    return f"{significant(number.value / size)} {unit}{f' (95 % interval {interval})' if interval else ''}"
+    return f"{value} (95 % interval {interval})" if interval else f"{value} (no 95 % interval)"
 
 
 def interval_text(interval: Interval | None, unit: float = 1.0) -> str:
@@ -98,7 +104,7 @@ def shown_rows(plan: TrainingPlan) -> list[PlanRow]:
 
 def plan_notes(plan: TrainingPlan, summary: WorkloadSummary | None) -> tuple[str, ...]:
     """Return what to know before trusting a plan, a sentence each."""
-    return (COUNTED, *_notes_on_steps(plan, summary), *_notes_on_throughput(plan))
+    return (COUNTED, *_notes_on_steps(plan, summary), *_notes_on_throughput(plan), *_notes_on_intervals(plan))
 
 
 def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
@@ -117,14 +123,35 @@ def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
 
 def throughput_notes(throughput: Throughput) -> list[str]:
     """Return what to know before trusting step times, a sentence each."""
+    return [*_notes_on_cores(throughput), *_notes_on_medians(throughput), *_notes_on_fit(throughput.fit)]
+
+
+def _notes_on_cores(throughput: Throughput) -> Iterator[str]:
     shared = sorted({each.workers for each in throughput.times if each.is_shared})
-    if not shared:
-        return []
-    are_left_out = throughput.planned_workers != throughput.workers
-    return [
-        f"{listed(shared)} workers shared fewer cores: that says nothing of a machine with a core for each"
-        f"{', so the fit and plans leave it out' if are_left_out else ''}."
-    ]
+    if shared:
+        are_left_out = throughput.planned_workers != throughput.workers
+        yield (
+            f"{listed(shared)} workers shared fewer cores: that says nothing of a machine with a core for each"
+            f"{', so the fit and plans leave it out' if are_left_out else ''}."
+        )
+
+
+def _notes_on_medians(throughput: Throughput) -> Iterator[str]:
+    lacking = [each for each in throughput.times if each.step_seconds.lacks_bound]
+    if lacking:
+        yield (
+            f"{count(len(lacking))} of {count(len(throughput.times))} step times have no 95 % interval: six repeats "
+            "are the least for one."
+        )
+
+
+def _notes_on_fit(fit: ThroughputFit) -> Iterator[str]:
+    intervals = (fit.t0_interval, fit.tau_interval, fit.waited_interval, fit.lag_interval)
+    if NO_INTERVAL in intervals:
+        yield (
+            "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over "
+            f"more than a factor of {count(int(SPAN))}: more --batch-sizes would give one."
+        )
 
 
 def _throughput_cells(row: Mapping[str, Any], has_several: bool) -> list[str]:
@@ -309,6 +336,23 @@ def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:
         )
     if any(row.is_extrapolated for row in plan.rows):
         yield "Rows marked as extrapolated lie beyond what was measured."
+
+
+def _notes_on_intervals(plan: TrainingPlan) -> Iterator[str]:
+    """Say where an interval, or an end of it, is left out, and what would give one."""
+    lacking = [row for row in plan.rows if row.seconds.lacks_bound]
+    if not lacking:
+        return
+    of_steps = any(row.steps.lacks_bound for row in lacking)
+    of_times = any(row.step_seconds.lacks_bound for row in lacking)
+    yield (
+        f"{count(len(lacking))} of {count(len(plan.rows))} rows have no 95 % interval, or one end of it: nothing tells "
+        f"how far it reaches, or it would run over more than a factor of {count(int(SPAN))}."
+    )
+    if of_steps or not of_times:
+        yield f"{MORE_STEPS} would give one."
+    if of_times or not of_steps:
+        yield f"{MORE_TIMES} would give one."
 
 
 def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
