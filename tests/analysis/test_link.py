@@ -185,6 +185,23 @@ def test_one_worker_takes_the_exchange_as_it_is():
     assert fit.step_seconds(100, 2).interval is not None
 
 
+@pytest.mark.parametrize("lag", [0.0, 0.05])
+def test_what_is_not_known_of_the_link_is_not_known_of_the_share_and_of_the_lag(lag):
+    """A share is one of the sums, a lag what is beyond them: by as much as these are off, so are both."""
+    truth = StepExchange(link=LINK, payloads=(400_000,), waited=1.0 if lag else 0.6, lag=lag)
+    link = replace(LINK, covariance=((0.01, 0.0), (0.0, 0.01)), degrees_of_freedom=3)
+
+    fit = fit_throughput(steps(truth, (1, 2)), StepExchange(link=link, payloads=(400_000,)))
+
+    alone, slopes = truth.alone(2), np.array(StepExchange(link=LINK, payloads=(400_000,)).slopes(2))
+    width = 3.182 * 0.1 * np.hypot(*slopes)  # Student's t of three degrees of freedom
+    interval, middle = (fit.lag_interval, lag) if lag else (fit.waited_interval, 0.6)
+    expected = width if lag else 0.6 * width / alone
+    assert interval.high - middle == pytest.approx(expected, rel=1e-3)
+    assert middle - interval.low == pytest.approx(expected, rel=1e-3)
+    assert fit.step_seconds(32, 2).interval.high == pytest.approx(fit.seconds_at(32, 2), rel=1e-3)
+
+
 def test_what_is_not_known_of_the_link_widens_the_interval():
     exact = StepExchange(link=fit_link(made(LINK)), payloads=(400_000,))
     noisy = StepExchange(link=fit_link(made(LINK, noise=0.3, repeats=1)), payloads=(400_000,))

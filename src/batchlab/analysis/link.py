@@ -110,12 +110,22 @@ class FittedLink:
         """Return how long a sum of some bytes takes."""
         return sum_seconds(self.form, workers, num_bytes, self.latency, self.bandwidth)
 
-    def _interval(self, index: int, value: float) -> Interval:
+    def half_width(self, slopes: Sequence[float]) -> float:
+        """Return half the 95 % interval of what has these derivatives in the logarithms of latency and bandwidth.
+
+        0 where nothing is known of their errors.
+        """
         from scipy.special import stdtrit
 
         if self.covariance is None:
+            return 0.0
+        variance = float(np.array(slopes) @ np.array(self.covariance) @ np.array(slopes))
+        return float(stdtrit(self.degrees_of_freedom, 0.975)) * math.sqrt(max(variance, 0.0))
+
+    def _interval(self, index: int, value: float) -> Interval:
+        if self.covariance is None:
             return NO_INTERVAL
-        width = float(stdtrit(self.degrees_of_freedom, 0.975)) * math.sqrt(self.covariance[index][index])
+        width = self.half_width([float(index == each) for each in range(_PARTS)])
         return Interval.around(value, width, width)
 
 
@@ -141,15 +151,11 @@ class StepExchange:
         """Return how long its sums take, one after the other with nothing beside them."""
         return sum(self.link.seconds(workers, each) for each in self.payloads)
 
-    def variance(self, workers: int) -> float:
-        """Return the variance of `seconds` that comes from what is not known of the link."""
-        link = self.link
-        if link.covariance is None or workers == 1:
-            return 0.0
-        more = math.exp(_STEP)
+    def slopes(self, workers: int) -> list[float]:
+        """Return the derivatives of `seconds` in the logarithms of latency and bandwidth."""
+        link, more = self.link, math.exp(_STEP)
         changed = (replace(link, latency=link.latency * more), replace(link, bandwidth=link.bandwidth * more))
-        slopes = [(replace(self, link=each).seconds(workers) - self.seconds(workers)) / _STEP for each in changed]
-        return float(slopes @ np.array(link.covariance) @ slopes)
+        return [(replace(self, link=each).seconds(workers) - self.seconds(workers)) / _STEP for each in changed]
 
 
 def sum_seconds(form: SumForm, workers: int, num_bytes: float, latency: float, bandwidth: float) -> float:

@@ -85,6 +85,10 @@ class ThroughputFit:
     residuals: tuple[float, ...] = ()
     """log of measured over fitted time, for each of the measurements."""
 
+    link_slopes: tuple[tuple[float, ...], ...] = ()
+    """Derivatives of each of the fitted numbers in the logarithms of latency and bandwidth of a link that was measured;
+    empty without one."""
+
     has_latency: bool = False
     """Whether the latency was told apart from the bandwidth: that takes two numbers of workers above one."""
 
@@ -150,9 +154,11 @@ class ThroughputFit:
             return Expected(seconds, NO_INTERVAL if self.residuals else None)
         column = np.array(self._row(local_batch_size, workers))
         variance = float(column @ np.array(self.covariance) @ column) / seconds**2 + self.scatter**2
-        if isinstance(self.all_reduce, StepExchange):
-            variance += self.all_reduce.variance(workers) / seconds**2
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
+        if isinstance(self.all_reduce, StepExchange):
+            # What was fitted makes good what is wrong about the link, on as many workers as were measured.
+            slopes = self.all_reduce.slopes(workers) + column @ np.array(self.link_slopes)
+            width = math.hypot(width, self.all_reduce.link.half_width(slopes) / seconds)
         return Expected(seconds, Interval.around(seconds, width, width))
 
     def _row(self, local_batch_size: float, workers: int) -> list[float]:
@@ -166,6 +172,8 @@ class ThroughputFit:
         if self.covariance is None:
             return NO_INTERVAL
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
+        if isinstance(self.all_reduce, StepExchange):
+            width = math.hypot(width, self.all_reduce.link.half_width(self.link_slopes[index]))
         return Interval(value - width, value + width).within_span(value)
 
 
@@ -231,16 +239,28 @@ def _fit(
     degrees = len(times) - design.shape[1]
     scatter = math.sqrt(float(residuals @ residuals) / degrees) if degrees > 0 else 0.0
     weighted = design / fitted[:, None]
+    exchange = _exchanging(exchange, found[2:].tolist())
     return ThroughputFit(
         t0=float(found[0]),
         seconds_per_example=float(found[1]),
-        all_reduce=_exchanging(exchange, found[2:].tolist()),
+        all_reduce=exchange,
         covariance=_rows(scatter**2 * np.linalg.pinv(weighted.T @ weighted)) if degrees > 0 else None,
         scatter=scatter,
         degrees_of_freedom=max(degrees, 0),
         residuals=tuple(residuals.tolist()),
+        link_slopes=_link_slopes(exchange, times, weighted, fitted),
         has_latency=has_latency,
     )
+
+
+def _link_slopes(
+    exchange: AllReduce | StepExchange | None, times: Sequence[StepTimes], weighted: np.ndarray, fitted: np.ndarray
+) -> tuple[tuple[float, ...], ...]:
+    """Return how the fitted numbers follow the link: the least squares of what it takes from the step times."""
+    if not isinstance(exchange, StepExchange):
+        return ()
+    taken = np.array([exchange.slopes(each.workers) for each in times]) / fitted[:, None]
+    return _rows(-np.linalg.pinv(weighted) @ taken)
 
 
 def _known_seconds(exchange: AllReduce | StepExchange | None, workers: int) -> float:
