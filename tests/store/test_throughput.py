@@ -133,6 +133,10 @@ def test_a_link_is_refused(tmp_path):
         [{"batch_size": 1, "seconds": [-0.1]}, {"batch_size": 2, "seconds": [0.2]}],
         [{"batch_size": 0, "seconds": [0.1]}, {"batch_size": 2, "seconds": [0.2]}],
         [{"batch_size": 1, "seconds": [float("nan")]}, {"batch_size": 2, "seconds": [0.2]}],
+        [{"batch_size": 1, "seconds": [1e-320]}, {"batch_size": 2, "seconds": [0.2]}],
+        [{"batch_size": 1, "seconds": [1e300]}, {"batch_size": 2, "seconds": [0.2]}],
+        [{"batch_size": 1, "seconds": [0.1]}, {"batch_size": 10**30, "seconds": [0.2]}],
+        [{"batch_size": 8, "seconds": [0.1]}, {"batch_size": 16, "workers": 2, "seconds": [0.2]}],
     ],
 )
 def test_times_that_make_no_sense_are_refused(times):
@@ -148,7 +152,7 @@ def test_times_that_make_no_sense_are_refused(times):
         ([{"num_bytes": 8, "workers": 2, "seconds": [0.1]}], "of one size"),
         ([{"num_bytes": 8, "workers": 2, "seconds": [0.1]}] * 2, "8 bytes on 2 workers are there twice"),
         ([{"num_bytes": 8, "workers": 1, "seconds": [0.1]}], "at least 2"),
-        ([{"num_bytes": 8, "workers": 2, "seconds": [0.0]}], "more than 0"),
+        ([{"num_bytes": 8, "workers": 2, "seconds": [0.0]}], "at least 1e-12"),
     ],
 )
 def test_sums_that_make_no_sense_are_refused(sums, words):

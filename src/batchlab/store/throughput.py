@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from batchlab.core.limits import MOST_BATCH_SIZE, MOST_WORKERS
 from batchlab.core.value import Items, Value, doubled
 from batchlab.errors import LabError, SpecError
 from batchlab.files import is_there, make_folder, names_in
@@ -26,21 +28,27 @@ MOST_NAME = 100
 """Letters of a workload that the name of a file begins with."""
 
 
+Seconds = Annotated[float, Field(ge=1e-12, le=1e9)]
+"""What is shorter or longer was never measured: it would be no step, or take thirty years."""
+
+Bytes = Annotated[int, Field(ge=1, le=10**18)]
+
+
 class MeasuredSteps(Value):
     """The step times at one batch size on some workers."""
 
-    batch_size: Annotated[int, Field(ge=1)]
-    workers: Annotated[int, Field(ge=1)] = 1
-    seconds: Annotated[Items[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    batch_size: Annotated[int, Field(ge=1, le=MOST_BATCH_SIZE)]
+    workers: Annotated[int, Field(ge=1, le=MOST_WORKERS)] = 1
+    seconds: Annotated[Items[Seconds], Field(min_length=1)]
     """Of a step, one for each repeat."""
 
 
 class MeasuredSums(Value):
     """The times of sums over some workers of some bytes, with nothing beside them."""
 
-    num_bytes: Annotated[int, Field(ge=1)]
-    workers: Annotated[int, Field(ge=2)]
-    seconds: Annotated[Items[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    num_bytes: Bytes
+    workers: Annotated[int, Field(ge=2, le=MOST_WORKERS)]
+    seconds: Annotated[Items[Seconds], Field(min_length=1)]
     """Of a sum, one for each repeat."""
 
 
@@ -50,10 +58,9 @@ class MeasuredLink(Value):
     means: str
     """Who delays and who shapes, in a few words."""
 
-    round_trip: Annotated[float, Field(gt=0)]
-    """Seconds."""
+    round_trip: Seconds
 
-    throughput: Annotated[float, Field(gt=0)]
+    throughput: Annotated[float, Field(gt=0, le=1e18)]
     """Bytes per second, one way."""
 
     without: MeasuredSums
@@ -91,7 +98,7 @@ class ThroughputRecord(Value):
     sums: Items[MeasuredSums] = ()
     """None of one worker."""
 
-    payloads: Items[Annotated[int, Field(ge=1)]] = ()
+    payloads: Items[Bytes] = ()
     """Bytes of each sum of a step on several workers."""
 
     @field_validator("times")
@@ -99,6 +106,8 @@ class ThroughputRecord(Value):
     def _check_times(cls, times: tuple[MeasuredSteps, ...]) -> tuple[MeasuredSteps, ...]:
         if twice := doubled((each.batch_size, each.workers) for each in times):
             raise ValueError(f"batch size {twice[0][0]} on {twice[0][1]} workers is there twice")
+        if len({math.ceil(each.batch_size / each.workers) for each in times}) == 1:
+            raise ValueError("one batch size of each worker cannot tell the time of a step from that of an example")
         return times
 
     @field_validator("sums")
