@@ -93,7 +93,13 @@ def test_a_deadline_gives_the_best_value_in_time(call, timed_lab):
 
 
 def test_a_deadline_that_is_too_short_says_so(call, timed_lab):
-    assert "no stored trial has improved on its start" in call("plan", "--lab", timed_lab, "--deadline", "1ms").out
+    out = call("plan", "--lab", timed_lab, "--deadline", "1ms").out
+
+    assert "In 1 ms not one step is done: the shortest takes 11 ms" in out
+
+
+def test_the_machine_of_the_step_times_is_named(call, timed_lab):
+    assert "Note: Step times were measured on a processor, 2 cores." in call("plan", "--lab", timed_lab).out
 
 
 def test_the_figure_marks_what_is_extrapolated(call, timed_lab, tmp_path):
@@ -149,6 +155,10 @@ def test_damaged_step_times_are_named_and_the_rest_is_answered(call, timed_lab):
         (("--steps", "s_min=1", *LINE), "e_min is missing"),
         ((*STEPS, *LINE, "--price-per-worker-hour", "-1"), "give a price above 0"),
         ((*STEPS, *LINE, "--price-per-worker-hour", "nan"), "give a price above 0"),
+        ((*STEPS, *LINE, "--price-per-worker-hour", "1e10"), "from 1e-09 to 1e+09"),
+        ((*STEPS, *LINE, "--price-per-worker-hour", "1e-320"), "from 1e-09 to 1e+09"),
+        ((*STEPS, "--throughput", "t0=1,tau=5e-324"), "from 1e-15 to 1e+15"),
+        ((*STEPS, *LINE, "--lab", "elsewhere"), "--lab is about what a lab holds"),
         ((*STEPS, *LINE, "--max-workers", "0"), "--max-workers"),
         ((*STEPS, *LINE, "--deadline", "5m"), "--deadline is about what a lab holds"),
         ((*STEPS, *LINE, "--goal", "val/risk < 1"), "--goal is about what a lab holds"),

@@ -62,6 +62,7 @@ def test_a_network_is_timed_on_one_and_two_workers_and_kept(call, tmp_path):
         (("digits", "--batch-sizes", ""), "whole numbers above 0"),
         (("digits", "--batch-sizes", "4,5000"), "larger than the training set"),
         (("digits", "--strong", "--weak"), "exclude each other"),
+        (("digits", "--batch-sizes", "4,8", "--set", "sweep.batch_sizes=[1,2]"), "say the same thing"),
         (("digits", "--repeats", "0"), "--repeats"),
         (("digits", "--set", "engine.device=mars"), "no device"),
         (("nqm",), "computed by a formula"),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from batchlab.errors import LabError
 
 MOST_WORKERS = 1_000_000
-MOST_PRICE = 1e9
+LEAST_PRICE, MOST_PRICE = 1e-9, 1e9
 
 
 def plan(
@@ -70,7 +70,8 @@ def plan(
     if steps is not None:
         _check_unused({"--deadline": deadline, "--goal": goal, "--trials": trials}, "--steps")
     if steps is not None and throughput is not None:
-        _check_unused({"a workload": workload, "--sweep": sweep}, "both --steps and --throughput")
+        given_lab = None if lab == DEFAULT_LAB else lab
+        _check_unused({"a workload": workload, "--sweep": sweep, "--lab": given_lab}, "both --steps and --throughput")
     problems: list[LabError] = []
     if steps is not None:
         made = _given(lab, workload, sweep, steps, throughput, max_workers, price)
@@ -166,5 +167,9 @@ def _check_unused(options: Mapping[str, object], given: str) -> None:
 
 
 def _check_price(price: float | None) -> None:
-    if price is not None and not 0 < price <= MOST_PRICE:
+    if price is None:
+        return
+    if not price > 0:
         raise InputError(f"--price-per-worker-hour {price:g}: give a price above 0, or leave it out for worker-hours.")
+    if not LEAST_PRICE <= price <= MOST_PRICE:
+        raise InputError(f"--price-per-worker-hour {price:g}: give a price from {LEAST_PRICE:g} to {MOST_PRICE:g}.")

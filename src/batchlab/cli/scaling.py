@@ -76,6 +76,8 @@ def scaling(
         raise InputError(f"--workers {counts[-1]}: {MOST_WORKERS:,} are the most.")
     made = read_link(link, counts)
     sizes = [] if batch_sizes is None else read_counts(batch_sizes, "--batch-sizes")
+    if sizes and any(setting.partition("=")[0].strip() == "sweep.batch_sizes" for setting in settings or []):
+        raise typer.BadParameter("--batch-sizes and --set sweep.batch_sizes say the same thing; leave one out")
     sweep, trainer = _load(workload, lab, sizes, settings or [], data)
     find_settings(sweep, trainer, counts, weak)  # before anything is made
     take = partial(measure_throughput, workers=counts, is_weak=weak, link=made, repeats=repeats, tell=_tell)

@@ -10,7 +10,7 @@ from batchlab.errors import InputError, shown, unknown_name
 Read = Callable[[str, str], float]
 """From a text and the place where it stands to a number."""
 
-LARGEST = 1e15
+SMALLEST, LARGEST = 1e-15, 1e15
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12}
 _BYTES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30}
 
@@ -25,8 +25,10 @@ def read_number(text: str, place: str) -> float:
         number = float(text) if re.fullmatch(r"[0-9.eE+-]+", text) else None
     except ValueError:
         number = None
-    if number is None or not 0 < number <= LARGEST:
+    if number is None or not number > 0:
         raise InputError(f"{place} = {shown(text)}: give a number above 0, such as 100 or 5e4.")
+    if not SMALLEST <= number <= LARGEST:
+        raise InputError(f"{place} = {shown(text)}: give a number from {SMALLEST:g} to {LARGEST:g}.")
     return number
 
 

@@ -9,8 +9,8 @@ from batchlab.core.duration import read_seconds
 from batchlab.errors import InputError, shown
 
 PLACE = "--link"
-LONGEST = 10.0
-"""Seconds of latency; nobody waits for more."""
+SHORTEST, LONGEST = 1e-6, 10.0
+"""Seconds of latency: less than a microsecond cannot be made, and nobody waits for more than ten seconds."""
 
 SLOWEST, FASTEST = 1.25e5, 1.25e10
 """Bytes per second, 1 mbit to 100 gbit."""
@@ -38,8 +38,8 @@ class Link:
         readers = {"latency": read_seconds, "bandwidth": read_bandwidth}
         found = read_pairs(text, PLACE, readers, example="latency=2ms,bandwidth=100mbit")
         link = cls(**found)
-        if link.latency is not None and link.latency > LONGEST:
-            raise InputError(f"{PLACE} {shown(text)}: a latency of {LONGEST:g} s is the most.")
+        if link.latency is not None and not SHORTEST <= link.latency <= LONGEST:
+            raise InputError(f"{PLACE} {shown(text)}: give a latency from 1us to 10s.")
         if link.bandwidth is not None and not SLOWEST <= link.bandwidth <= FASTEST:
             raise InputError(f"{PLACE} {shown(text)}: give a bandwidth from 1mbit to 100gbit.")
         return link

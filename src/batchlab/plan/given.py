@@ -16,6 +16,8 @@ def given_steps(text: str) -> StepsCurve:
     """
     readers: dict[str, Read] = {"s_min": read_number, "e_min": read_number}
     found = read_pairs(text, "--steps", readers, example="s_min=...,e_min=...", needed=tuple(readers))
+    for name in (name for name, number in found.items() if number < 1):
+        raise InputError(f"--steps {shown(text)}: {name} is below 1, and no training takes less than a step.")
     return StepsCurve(s_min=found["s_min"], e_min=found["e_min"])
 
 
