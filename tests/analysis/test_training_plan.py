@@ -94,10 +94,26 @@ def test_the_fastest_row_is_as_good_as_the_formula_allows(s_min, e_min, t0, tau)
         StepsCurve(s_min=s_min, e_min=e_min), Throughput(ThroughputFit(t0=t0, seconds_per_example=1 / tau))
     )
 
+    if (e_min / s_min) * t0 * tau < 1:  # no batch is smaller than one
+        assert plan.closed_form is None
+        assert plan.fastest.batch_size == 1
+        return
     assert plan.closed_form is not None
     assert plan.fastest.seconds.value >= plan.closed_form.seconds * (1 - 1e-9)
-    if plan.closed_form.batch_size > 1:  # between two whole numbers the curve is flat
-        assert plan.fastest.seconds.value <= 1.1 * plan.closed_form.seconds
+    # Between two whole numbers the curve is flat.
+    assert plan.fastest.seconds.value <= 1.1 * plan.closed_form.seconds
+
+
+def test_the_formula_says_nothing_of_batch_sizes_that_the_steps_say_nothing_of():
+    throughput = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))  # best at 114.68
+
+    def formula(**limits):
+        return make_plan(StepsCurve(s_min=100, e_min=51_200, **limits), throughput).closed_form
+
+    assert formula(reached=(64, 256)).is_extrapolated is False
+    assert formula(reached=(128, 256)).is_extrapolated is True
+    assert formula(reached=(128, 256), smallest=128) is None
+    assert formula(reached=(16, 64), largest=64) is None
 
 
 def test_the_interval_of_a_row_holds_that_of_steps_and_that_of_step_times():
@@ -162,6 +178,11 @@ def test_the_example_workload_is_planned_from_its_summary():
 
     assert {16, 64, 256} <= {row.batch_size for row in plan.rows}
     assert plan.fastest.seconds.interval is not None
+
+
+def test_a_goal_that_is_met_before_training_wants_a_harder_one():
+    with pytest.raises(InputError, match="before it trains: there is no time to it. Give a harder goal"):
+        expected_steps(summarise(example_workload(), Goal.read("val/classification_error < 2")))
 
 
 def test_a_goal_that_nobody_met_is_refused():

@@ -103,8 +103,11 @@ class StepsCurve:
         steps = self.fitted(batch_size)
         if steps is None or batch_size in self.missed or not self.smallest <= batch_size <= self.largest:
             return None
-        is_beyond = bool(self.reached) and not self.reached[0] <= batch_size <= self.reached[-1]
-        return Expected(steps, self._interval(steps, batch_size), is_beyond)
+        return Expected(steps, self._interval(steps, batch_size), self.is_beyond(batch_size))
+
+    def is_beyond(self, batch_size: float) -> bool:
+        """Return whether a batch size lies outside of those that met the goal."""
+        return bool(self.reached) and not self.reached[0] <= batch_size <= self.reached[-1]
 
     def _interval(self, steps: float, batch_size: int) -> Interval | None:
         if self.spread is None:
@@ -126,6 +129,11 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     (225, True)
     """
     rows, fit = [row for row in summary.rows if row.steps], summary.fit
+    if not rows and any(row.is_reached for row in summary.rows):
+        raise InputError(
+            f"{summary.workload} meets {summary.goal} before it trains: there is no time to it. "
+            "Give a harder goal with --goal."
+        )
     if not rows:
         raise InputError(
             f"No batch size of {summary.workload} met {summary.goal} by training: there is no time to it. "

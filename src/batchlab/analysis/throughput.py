@@ -77,7 +77,14 @@ class Throughput:
             return found
         local = math.ceil(batch_size / workers)
         fitted = self.fit.step_seconds(local, workers)
-        return Expected(fitted.value, fitted.interval, self._is_beyond(local, workers))
+        return Expected(fitted.value, fitted.interval, self.is_beyond(local, workers))
+
+    def is_beyond(self, local_batch_size: float, workers: int = 1) -> bool:
+        """Return whether no measurements lie on both sides; given numbers know nothing of an exchange not given."""
+        if not self.times:
+            return workers > 1 and self.fit.all_reduce is None
+        sizes = [each.local_batch_size for each in self._fitted]
+        return workers > self.planned_workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)
 
     @cached_property
     def _fitted(self) -> list[StepTimes]:
@@ -87,10 +94,3 @@ class Throughput:
     def _measured(self) -> dict[tuple[int, int], Expected]:
         found = {(each.batch_size, each.workers): each.step_seconds for each in self._fitted}
         return {key: each for key, each in found.items() if each.interval and not each.interval.is_open}
-
-    def _is_beyond(self, local_batch_size: int, workers: int) -> bool:
-        """Return whether no measurements lie on both sides; given numbers know nothing of an exchange not given."""
-        if not self.times:
-            return workers > 1 and self.fit.all_reduce is None
-        sizes = [each.local_batch_size for each in self._fitted]
-        return workers > self.planned_workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)

@@ -59,6 +59,8 @@ class ClosedForm:
 
     batch_size: float
     seconds: float
+    is_extrapolated: bool = False
+    """Whether it lies beyond what was measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,8 @@ class TrainingPlan:
     """The least seconds times cost."""
 
     closed_form: ClosedForm | None
-    """None without a fit of the steps, and where a step takes no longer for more examples."""
+    """None without a fit of the steps, where a step takes no longer for more examples, and where the steps say nothing
+    of its batch size."""
 
     curve: StepsCurve
     throughput: Throughput
@@ -223,10 +226,10 @@ def _whole(best: float, workers: int, curve: StepsCurve, throughput: Throughput)
 
 def _closed_form(curve: StepsCurve, throughput: Throughput) -> ClosedForm | None:
     best, line = _best_size(curve, throughput, 1), throughput.fit
-    if best is None or curve.s_min is None or curve.e_min is None:
+    if best is None or curve.s_min is None or curve.e_min is None or not curve.smallest <= best <= curve.largest:
         return None
     root = math.sqrt(curve.s_min * line.t0) + math.sqrt(curve.e_min * line.seconds_per_example)
-    return ClosedForm(best, root**2)
+    return ClosedForm(best, root**2, curve.is_beyond(best) or throughput.is_beyond(best))
 
 
 def plan_json(plan: TrainingPlan) -> dict[str, Any]:
@@ -247,10 +250,14 @@ def plan_json(plan: TrainingPlan) -> dict[str, Any]:
         "cheapest": _row_json(plan, plan.cheapest),
         "balanced": _row_json(plan, plan.balanced),
         "best_by_deadline": None if best is None else _deadline_json(best),
-        "closed_form": None if closed is None else {"batch_size": closed.batch_size, "seconds": closed.seconds},
+        "closed_form": None if closed is None else _closed_json(closed),
         "rows": [_row_json(plan, row) for row in plan.rows],
         "notes": list(plan.notes),
     }
+
+
+def _closed_json(closed: ClosedForm) -> dict[str, Any]:
+    return {"batch_size": closed.batch_size, "seconds": closed.seconds, "extrapolated": closed.is_extrapolated}
 
 
 def _row_json(plan: TrainingPlan, row: PlanRow) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from batchlab.analysis.efficiency import scaling_json
 from batchlab.analysis.interval import NO_INTERVAL, SPAN
 from batchlab.analysis.link import StepExchange
 from batchlab.analysis.text import count, listed, significant
+from batchlab.analysis.training_plan import ClosedForm
 from batchlab.report.blocks import Table
 
 MOST_ROWS = 40
@@ -275,10 +276,10 @@ def _others(plan: TrainingPlan) -> Iterator[str]:
 
 def _formula(plan: TrainingPlan) -> Iterator[str]:
     closed = plan.closed_form
-    if closed is not None and closed.batch_size >= 1:
+    if closed is not None:
         yield (
             f"One worker by the formula sqrt(B_crit B_half): batch size {significant(closed.batch_size, 4)}, "
-            f"{spell_time(Expected(closed.seconds))}."
+            f"{spell_time(Expected(closed.seconds))}{_extrapolated(closed)}."
         )
 
 
@@ -287,6 +288,10 @@ def _by_deadline(plan: TrainingPlan) -> Iterator[str]:
     if plan.deadline is None:
         return
     within = f"In {spell_time(Expected(plan.deadline))}"
+    shortest = min((row.step_seconds for row in plan.rows), key=lambda each: each.value)
+    if plan.deadline < shortest.value:
+        yield f"{within} not one step is done: the shortest takes {spell_time(shortest)}."
+        return
     if best is None or plan.goal is None:
         yield f"{within} no stored trial has improved on its start."
         return
@@ -329,6 +334,8 @@ def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:
     line = plan.throughput
     if not line.times:
         yield "Step times were given and are taken as exact."
+    elif plan.machine:
+        yield f"Step times were measured on {plan.machine}."
     if line.fit.all_reduce is None and any(row.workers > 1 for row in plan.rows):
         yield (
             "What workers exchange was neither measured nor given, and is taken to take no time: several workers will "
@@ -389,8 +396,8 @@ def _workers(number: int) -> str:
     return "1 worker" if number == 1 else f"{count(number)} workers"
 
 
-def _extrapolated(row: PlanRow) -> str:
-    return " (extrapolated)" if row.is_extrapolated else ""
+def _extrapolated(found: PlanRow | ClosedForm) -> str:
+    return " (extrapolated)" if found.is_extrapolated else ""
 
 
 def _tau(fit: ThroughputFit) -> str:
