@@ -188,6 +188,26 @@ def test_given_step_times_serve_a_lab_without_any(call, grid_lab):
     assert call("plan", "--lab", grid_lab, *LINE).code == 0
 
 
+def test_given_steps_meet_what_was_timed_in_a_lab_that_trained_nothing(call, refused, grid_lab, tmp_path):
+    spec = Lab.open(grid_lab).find(None).spec
+    assert spec is not None
+    lab = Lab.create(tmp_path / "timed").folder
+    time_lab(lab, spec)
+
+    answer = call("plan", "--lab", lab, *STEPS)
+
+    assert answer.code == 0, answer.err
+    assert "Step times were measured on a processor, 2 cores." in answer.out
+    assert call("plan", "nqm/quadratic/sgd", "--lab", lab, *STEPS).out == answer.out
+    assert "holds no sweep" in refused("plan", "other/fc_8/sgd", "--lab", lab, *STEPS)
+    other = spec.model_copy(update={"workload": spec.workload.model_copy(update={"alias": "nqm/quadratic/other"})})
+    time_lab(lab, other)
+    assert "of several workloads: nqm/quadratic/other, nqm/quadratic/sgd" in refused("plan", "--lab", lab, *STEPS)
+    for path in (lab / "throughput").iterdir():
+        path.write_text("{}")
+    assert "was changed after it was written" in refused("plan", "--lab", lab, *STEPS, code=1)
+
+
 def test_a_goal_that_nobody_met_is_refused(refused, timed_lab):
     assert "easier goal" in refused("plan", "--lab", timed_lab, "--goal", "val/risk <= 1e-12")
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from batchlab.cli.scaling import read_counts
+from batchlab.store.lab import Lab
 from batchlab.store.throughput import read_throughputs
 
 
@@ -76,6 +77,14 @@ def test_wrong_options_are_refused_in_a_line_and_nothing_is_written(refused, opt
 def test_a_sweep_of_the_lab_is_found_by_its_name_or_its_workload(refused, grid_lab):
     for name in ("grid", "nqm/quadratic/sgd"):
         assert "computed by a formula" in refused("scaling", name, "--lab", grid_lab)
+
+
+def test_what_cannot_be_kept_is_refused_before_it_is_measured(refused, tmp_path):
+    lab = Lab.create(tmp_path / "lab").folder
+    (lab / "lock").touch()
+    (lab / "throughput").write_text("")
+
+    assert "Could not write" in refused("scaling", "digits", "--lab", lab, "--batch-sizes", "16,64", "--repeats", 1000)
 
 
 def test_numbers_are_sorted():

@@ -94,15 +94,11 @@ def _given(
 ) -> TrainingPlan:
     """Return the plan of given steps; a lab is asked only where step times are not given as well."""
     from batchlab.plan.given import given_steps, given_throughput
-    from batchlab.plan.lab_plan import given_plan, needed_throughput
+    from batchlab.plan.lab_plan import given_plan, throughput_of
     from batchlab.store.lab import Lab
 
     curve = given_steps(steps)
-    if throughput is not None:
-        times = given_throughput(throughput)
-    else:
-        store = Lab.open(lab)
-        times = needed_throughput(store, store.find(workload, sweep))
+    times = given_throughput(throughput) if throughput is not None else throughput_of(Lab.open(lab), workload, sweep)
     return given_plan(curve, times, max_workers or times.workers[-1], price)
 
 

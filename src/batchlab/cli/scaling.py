@@ -163,10 +163,11 @@ def _measure(take: Callable[[], ThroughputRecord], lab: Path) -> tuple[Throughpu
     """Measure and store; the lab is locked meanwhile, so that nobody trains in it beside the measurement."""
     from batchlab.report.planned import measured_throughput
     from batchlab.store.lab import Lab
-    from batchlab.store.throughput import save_throughput
+    from batchlab.store.throughput import make_place, save_throughput
 
     store = Lab.create(lab)
     with store.locked():
+        make_place(store.folder)  # before minutes are spent on what cannot be kept
         record = take()
         path = save_throughput(store.folder, record)
     return measured_throughput(record), path

@@ -7,9 +7,10 @@ from dataclasses import replace
 from batchlab.analysis import StepsCurve, Throughput, TrainingPlan, make_plan
 from batchlab.errors import InputError
 from batchlab.report.plan_words import plan_notes
-from batchlab.report.planned import find_throughput
+from batchlab.report.planned import find_throughput, measured_throughput
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.throughput import read_throughputs
 
 
 def needed_throughput(lab: Lab, sweep: StoredSweep) -> Throughput:
@@ -23,6 +24,23 @@ def needed_throughput(lab: Lab, sweep: StoredSweep) -> Throughput:
     if sweep.spec is not None:
         way_out = f"Measure them with `batchlab scaling {sweep.name} --lab {lab.folder}`, or g{way_out[1:]}"
     raise InputError(f"Lab {lab.folder} holds no step times of {sweep.workload}. {way_out}")
+
+
+def throughput_of(lab: Lab, workload: str | None, sweep: str | None) -> Throughput:
+    """Return the stored step times of a sweep of a lab, or of a workload that was timed there and not trained."""
+    names = {name for each in lab.readable_sweeps()[0] for name in (each.name, each.workload)}
+    is_trained = workload in names if workload else bool(names)
+    if sweep is None and not is_trained:
+        found, problems = read_throughputs(lab.folder)
+        records = [record for record in found if workload in (None, record.workload)]
+        if len({record.workload for record in records}) > 1:
+            timed = ", ".join(sorted({record.workload for record in records}))
+            raise InputError(f"Lab {lab.folder} holds step times of several workloads: {timed}. Name one of them.")
+        if records:
+            return measured_throughput(records[0])
+        if problems:
+            raise problems[0]
+    return needed_throughput(lab, lab.find(workload, sweep))
 
 
 def given_plan(curve: StepsCurve, throughput: Throughput, max_workers: int, price: float | None) -> TrainingPlan:

@@ -144,11 +144,17 @@ class ThroughputRecord(Value):
         return self.workload == sweep.workload and sweep.spec is not None and self.spec == sweep.spec.workload.plain()
 
 
+def make_place(lab: Path) -> None:
+    """Make the folder of step times in a lab, whose lock is held; an error where nothing can be written there."""
+    refuse_links(lab, lab / FOLDER)
+    make_folder(lab / FOLDER)
+
+
 def save_throughput(lab: Path, record: ThroughputRecord) -> Path:
     """Write a record into a lab, whose lock is held; return its place."""
+    make_place(lab)
     path = lab / FOLDER / record.file_name
     refuse_links(lab, path)
-    make_folder(path.parent)
     write_sealed(path, record.plain())
     return path
 
