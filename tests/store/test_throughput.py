@@ -40,6 +40,16 @@ def test_what_is_written_is_read(tmp_path):
     assert read_throughput(path) == record()
 
 
+def test_settings_that_make_steps_faster_or_slower_are_part_of_the_name():
+    usual = record().model_copy(update={"engine": {"device": "auto", "precision": "float32"}})
+    other = record().model_copy(
+        update={"engine": {"precision": "bfloat16", "microbatch_size": 32}, "link": "latency=2ms"}
+    )
+
+    assert usual.machine_name == "a processor, 2 cores"
+    assert other.machine_name == ("a processor, 2 cores, bfloat16, microbatches of 32, workers joined by latency=2ms")
+
+
 def test_several_workers_and_their_link_are_kept(tmp_path):
     several = record().model_copy(
         update={

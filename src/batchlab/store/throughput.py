@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from batchlab.core.limits import MOST_BATCH_SIZE, MOST_WORKERS
+from batchlab.core.sweep import Engine
 from batchlab.core.value import Items, Value, doubled
 from batchlab.errors import LabError, SpecError
 from batchlab.files import is_there, make_folder, names_in
@@ -24,6 +25,9 @@ from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import StoredSweep
 
 FOLDER = "throughput"
+PRECISION = Engine().precision
+"""What steps are computed in unless the spec says otherwise."""
+
 MOST_NAME = 100
 """Letters of a workload that the name of a file begins with."""
 
@@ -128,11 +132,17 @@ class ThroughputRecord(Value):
 
     @property
     def machine_name(self) -> str:
-        """The machine in a few words."""
+        """The machine in a few words, and what of the engine's settings makes its steps other than they usually are."""
         cpu, cores = self.machine.get("cpu", "a processor that is not known"), self.machine.get("cores")
-        place = str(cpu) if self.device == "cpu" else f"{self.device} of {cpu}"
-        machine = f"{place}, {cores} cores" if cores else place
-        return f"{machine}, workers joined by {self.link}" if self.link else machine
+        precision, size = self.engine.get("precision", PRECISION), self.engine.get("microbatch_size")
+        parts = [
+            str(cpu) if self.device == "cpu" else f"{self.device} of {cpu}",
+            f"{cores} cores" if cores else "",
+            str(precision) if precision != PRECISION else "",
+            f"microbatches of {size}" if size else "",
+            f"workers joined by {self.link}" if self.link else "",
+        ]
+        return ", ".join(part for part in parts if part)
 
     def is_shared(self, workers: int) -> bool:
         """Return whether so many workers are more than the cores that they train on."""
