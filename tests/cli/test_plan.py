@@ -10,7 +10,7 @@ import pytest
 
 from batchlab.core.sweep import Sweep
 from batchlab.store.lab import Lab
-from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, save_throughput
+from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, read_throughput, save_throughput
 
 STEPS = ("--steps", "s_min=100,e_min=51200")
 LINE = ("--throughput", "t0=0.0186,tau=1381")
@@ -174,6 +174,18 @@ def test_damaged_step_times_are_named_and_the_rest_is_answered(call, timed_lab):
 )
 def test_wrong_options_are_refused_in_a_line(refused, options, words):
     assert words in refused("plan", *options)
+
+
+def test_plan_curve_and_report_agree_on_workers_that_shared_cores(call, timed_lab):
+    (path,) = (timed_lab / "throughput").iterdir()
+    alone = read_throughput(path)
+    shared = MeasuredSteps(batch_size=256, workers=4, seconds=(0.08,) * 6)  # on two cores
+    save_throughput(timed_lab, alone.model_copy(update={"times": (*alone.times, shared)}))
+
+    rows = json.loads(call("plan", "--lab", timed_lab, "--json").out)["rows"]
+
+    assert {row["workers"] for row in rows} == {1}
+    assert "on 4 workers" not in call("curve", "--lab", timed_lab).out
 
 
 def test_a_lab_without_step_times_says_how_to_get_them(refused, grid_lab):

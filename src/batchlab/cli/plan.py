@@ -54,7 +54,7 @@ def plan(
         float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else worker-hours are told.")
     ] = None,
     max_workers: Annotated[
-        int | None, typer.Option("--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured, else 1.")
+        int | None, typer.Option("--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured with a core each, else 1.")
     ] = None,
     deadline: Annotated[
         str | None, typer.Option("--deadline", help="Also the best value in this time, from the stored curves: 5m.")
@@ -99,7 +99,7 @@ def _given(
 
     curve = given_steps(steps)
     times = given_throughput(throughput) if throughput is not None else throughput_of(Lab.open(lab), workload, sweep)
-    return given_plan(curve, times, max_workers or times.workers[-1], price)
+    return given_plan(curve, times, max_workers or times.planned_workers[-1], price)
 
 
 def _of_lab(
@@ -126,7 +126,7 @@ def _of_lab(
     check_one_batch_size(results.sweep)
     times = given or needed_throughput(store, results.sweep)
     times = replace(times, train_examples=num_train_examples(results.sweep))
-    workers = max_workers or times.workers[-1]
+    workers = max_workers or times.planned_workers[-1]
     made = plan_summary(summary, times, workers, price)
     return made if seconds is None else with_deadline(made, results.results, seconds, workers), results.problems
 
