@@ -54,7 +54,10 @@ def plan(
         float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else worker-hours are told.")
     ] = None,
     max_workers: Annotated[
-        int | None, typer.Option("--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured with a core each, else 1.")
+        int | None,
+        typer.Option(
+            "--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured with a core each, else 1."
+        ),
     ] = None,
     deadline: Annotated[
         str | None, typer.Option("--deadline", help="Also the best value in this time, from the stored curves: 5m.")

@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from batchlab.analysis import (
-    Expected,
-    Interval,
-    PlanRow,
-    Throughput,
-    ThroughputFit,
-    TrainingPlan,
-    TunedPoint,
-    WorkloadSummary,
-)
-from batchlab.analysis.efficiency import scaling_json
-from batchlab.analysis.interval import NO_INTERVAL, SPAN
-from batchlab.analysis.link import StepExchange
+from batchlab.analysis import Expected, PlanRow, TrainingPlan, TunedPoint, WorkloadSummary
+from batchlab.analysis.interval import SPAN
 from batchlab.analysis.text import count, listed, significant
 from batchlab.analysis.training_plan import ClosedForm
 from batchlab.report.blocks import Table
+from batchlab.report.interval_words import interval_text, spell_time, time_unit
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
 
-MEGABIT = 1e6 / 8
-"""Bytes."""
-
-SHARED_CORES = "shared cores"
 COUNTED = "Time counts updates alone: no evaluation, no start, no reading of data."
 MORE_STEPS = "More batch sizes that meet the goal, or `batchlab confirm` with six seeds or more,"
 MORE_TIMES = "Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,"
-_UNITS = ((86_400.0, "days", 2.0), (3600.0, "h", 2.0), (60.0, "min", 2.0), (1.0, "s", 1.0), (1e-3, "ms", 1.0))
-"""Seconds of a unit, its name, and from how many of it on it is used."""
-
-
-def spell_time(number: Expected) -> str:
-    """Return a duration with its interval, both in one unit.
-
-    >>> spell_time(Expected(55.54)), spell_time(Expected(600, Interval(540, None)))
-    ('55.5 s', '10 min (95 % interval > 9)')
-    """
-    size, unit = _unit(number.value)
-    value = f"{significant(number.value / size)} {unit}"
-    if number.interval is None:
-        return value
-    interval = interval_text(number.interval, size)
-    return f"{value} (95 % interval {interval})" if interval else f"{value} (no 95 % interval)"
-
-
-def interval_text(interval: Interval | None, unit: float = 1.0) -> str:
-    """Return an interval in some unit; nothing where there is none, or where it has no bound.
-
-    >>> interval_text(Interval(48.2, 63.0)), interval_text(Interval(48.2, None)), interval_text(None)
-    ('48.2 to 63', '> 48.2', '')
-    """
-    if interval is None or (interval.low is None and interval.high is None):
-        return ""
-    if interval.low is None or interval.high is None:
-        bound, sign = (interval.low, ">") if interval.low is not None else (interval.high, "<")
-        return f"{sign} {significant((bound or 0.0) / unit)}"
-    return f"{significant(interval.low / unit)} to {significant(interval.high / unit)}"
 
 
 def plan_answer(plan: TrainingPlan) -> list[str]:
@@ -106,132 +61,6 @@ def shown_rows(plan: TrainingPlan) -> list[PlanRow]:
 def plan_notes(plan: TrainingPlan, summary: WorkloadSummary | None) -> tuple[str, ...]:
     """Return what to know before trusting a plan, a sentence each."""
     return (COUNTED, *_notes_on_steps(plan, summary), *_notes_on_throughput(plan), *_notes_on_intervals(plan))
-
-
-def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
-    """Return a row for each batch size and number of workers that was measured."""
-    rows = scaling_json(throughput, is_weak)["rows"]
-    header = ["Batch size", "Workers", "ms per step", "95 % interval", "Examples/s", "Fitted ms", "Repeats"]
-    has_several = throughput.workers != (1,)
-    return Table(
-        name="throughput",
-        header=[*header, *(["Efficiency", "Note"] if has_several else [])],
-        rows=[_throughput_cells(row, has_several) for row in rows],
-        numbers=range(len(header) + has_several),
-        muted=[place for place, row in enumerate(rows) if row["shared_cores"]],
-    )
-
-
-def throughput_notes(throughput: Throughput) -> list[str]:
-    """Return what to know before trusting step times, a sentence each."""
-    return [*_notes_on_cores(throughput), *_notes_on_medians(throughput), *_notes_on_fit(throughput.fit)]
-
-
-def _notes_on_cores(throughput: Throughput) -> Iterator[str]:
-    shared = sorted({each.workers for each in throughput.times if each.is_shared})
-    if shared:
-        are_left_out = throughput.planned_workers != throughput.workers
-        yield (
-            f"{listed(shared)} workers shared fewer cores: that says nothing of a machine with a core for each"
-            f"{', so the fit and plans leave it out' if are_left_out else ''}."
-        )
-
-
-def _notes_on_medians(throughput: Throughput) -> Iterator[str]:
-    lacking = [each for each in throughput.times if each.step_seconds.lacks_bound]
-    if lacking:
-        yield (
-            f"{count(len(lacking))} of {count(len(throughput.times))} step times have no 95 % interval: six repeats "
-            "are the least for one."
-        )
-
-
-def _notes_on_fit(fit: ThroughputFit) -> Iterator[str]:
-    intervals = (fit.t0_interval, fit.tau_interval, fit.waited_interval, fit.lag_interval)
-    if NO_INTERVAL in intervals:
-        yield (
-            "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over "
-            f"more than a factor of {count(int(SPAN))}: more --batch-sizes would give one."
-        )
-
-
-def _throughput_cells(row: Mapping[str, Any], has_several: bool) -> list[str]:
-    efficiency = "" if row["efficiency"] is None else f"{100 * row['efficiency']:.0f} %"
-    return [
-        count(row["batch_size"]),
-        count(row["workers"]),
-        significant(1e3 * row["seconds"]),
-        interval_text(Interval(*row["seconds_ci"]), 1e-3),
-        significant(row["examples_per_second"]),
-        significant(1e3 * row["fitted_seconds"]),
-        count(row["repeats"]),
-        *([efficiency, SHARED_CORES if row["shared_cores"] else ""] if has_several else []),
-    ]
-
-
-def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
-    """Return the fitted numbers as terms with their values."""
-    facts = [
-        ("Seconds of a step without examples, t0", _with_interval(1e3 * fit.t0, fit.t0_interval, 1e-3, "ms")),
-        ("Examples per second at large batch sizes, tau", _tau(fit)),
-        ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
-        ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
-    ]
-    if isinstance(fit.all_reduce, StepExchange):
-        facts += _link_facts(fit.all_reduce)
-        share = _with_interval(100 * fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
-        facts.append(("Share of the sums that a step waits for", share))
-        if fit.all_reduce.lag is not None:
-            lag = _with_interval(1e3 * fit.all_reduce.lag, fit.lag_interval, 1e-3, "ms")
-            facts.append(("Workers wait for each other beyond that", lag))
-    elif fit.all_reduce is not None:
-        facts += [
-            (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
-            ("Seconds to send the gradients once", f"{significant(1e3 * fit.all_reduce.transfer_seconds)} ms"),
-        ]
-    return facts
-
-
-def _link_facts(exchange: StepExchange) -> list[tuple[str, str]]:
-    link = exchange.link
-    return [
-        (
-            f"Latency of a message between workers ({link.form})",
-            _with_interval(1e3 * link.latency, link.latency_interval, 1e-3, "ms"),
-        ),
-        (
-            "Bandwidth between workers",
-            _with_interval(link.bandwidth / MEGABIT, link.bandwidth_interval, MEGABIT, "mbit/s"),
-        ),
-        ("Largest deviation of a sum", f"{100 * link.worst_residual:.1f} %"),
-        ("A step sums", f"{count(sum(exchange.payloads))} bytes in {_sums(len(exchange.payloads))}"),
-    ]
-
-
-def _sums(number: int) -> str:
-    return "1 sum" if number == 1 else f"{count(number)} sums"
-
-
-def link_facts(throughput: Throughput) -> list[tuple[str, str]]:
-    """Return what joined the workers, who made it so, and what was seen of it; nothing where that was the machine."""
-    link, exchange = throughput.link, throughput.fit.all_reduce
-    if link is None or not isinstance(exchange, StepExchange):
-        return []
-    added, short = link.added_latency(exchange.link), link.without
-    seconds = _with_interval(1e3 * added.value, added.interval, 1e-3, "ms")
-    without = f"{significant(1e3 * short.sum_seconds.value)} ms"
-    return [
-        ("Workers joined by", f"{link.asked} ({link.means})"),
-        (
-            "Seen by plain sockets",
-            f"round trip {significant(1e3 * link.round_trip)} ms, TCP {significant(link.throughput / MEGABIT)} mbit/s",
-        ),
-        (
-            "Latency that the link adds",
-            f"{seconds}; the rest is software: {count(short.num_bytes)} bytes on {short.workers} workers that it does "
-            f"not join take {without} (n = {len(short.seconds)})",
-        ),
-    ]
 
 
 def _advice(plan: TrainingPlan) -> str:
@@ -363,7 +192,7 @@ def _notes_on_intervals(plan: TrainingPlan) -> Iterator[str]:
 
 
 def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
-    size, unit = _unit(row.seconds.value)
+    size, unit = time_unit(row.seconds.value)
     picks = {"fastest": plan.fastest, "cheapest": plan.cheapest, "balanced": plan.balanced}
     names = [name for name, pick in picks.items() if pick == row]
     return [
@@ -377,10 +206,6 @@ def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
         ", ".join(names) or ("yes" if row.is_pareto else ""),
         "extrapolated" if row.is_extrapolated else "",
     ]
-
-
-def _unit(seconds: float) -> tuple[float, str]:
-    return next(((size, name) for size, name, least in _UNITS if seconds >= least * size), _UNITS[-1][:2])
 
 
 def _cost(plan: TrainingPlan, row: PlanRow) -> str:
@@ -398,15 +223,3 @@ def _workers(number: int) -> str:
 
 def _extrapolated(found: PlanRow | ClosedForm) -> str:
     return " (extrapolated)" if found.is_extrapolated else ""
-
-
-def _tau(fit: ThroughputFit) -> str:
-    if fit.seconds_per_example == 0:
-        return "not seen: a step takes no longer for more examples"
-    return _with_interval(fit.tau, fit.tau_interval, 1.0, "")
-
-
-def _with_interval(value: float, interval: Interval | None, unit: float, name: str) -> str:
-    text = interval_text(interval, unit)
-    found = f"{significant(value)} ({text})" if text else significant(value)
-    return f"{found} {name}".strip()
