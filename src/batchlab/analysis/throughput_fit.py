@@ -25,7 +25,6 @@ from batchlab.errors import InputError
 _ROUNDS = 30
 """Of reweighting by the fitted times; five are enough."""
 
-
 _OF_EXCHANGE = 2
 """The place of what is fitted of a measured exchange, among the fitted numbers."""
 

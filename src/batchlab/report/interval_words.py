@@ -38,13 +38,13 @@ def interval_text(interval: Interval | None, unit: float = 1.0) -> str:
 
 
 def with_interval(value: float, interval: Interval | None, unit: float, name: str) -> str:
-    """Return a value that is in some unit already, with its interval, which is not.
+    """Return a value with its interval, both in a unit of some name.
 
-    >>> with_interval(12.0, Interval(0.01, 0.02), 1e-3, "ms")
+    >>> with_interval(0.012, Interval(0.01, 0.02), 1e-3, "ms")
     '12 (10 to 20) ms'
     """
-    text = interval_text(interval, unit)
-    found = f"{significant(value)} ({text})" if text else significant(value)
+    number, text = significant(value / unit), interval_text(interval, unit)
+    found = f"{number} ({text})" if text else number
     return f"{found} {name}".strip()
 
 

@@ -36,17 +36,17 @@ def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
 def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
     """Return the fitted numbers as terms with their values."""
     facts = [
-        ("Seconds of a step without examples, t0", with_interval(1e3 * fit.t0, fit.t0_interval, 1e-3, "ms")),
+        ("Seconds of a step without examples, t0", with_interval(fit.t0, fit.t0_interval, 1e-3, "ms")),
         ("Examples per second at large batch sizes, tau", _tau(fit)),
         ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
     if isinstance(fit.all_reduce, StepExchange):
         facts += _link_facts(fit.all_reduce)
-        share = with_interval(100 * fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
+        share = with_interval(fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
         facts.append(("Share of the sums that a step waits for", share))
         if fit.all_reduce.lag is not None:
-            lag = with_interval(1e3 * fit.all_reduce.lag, fit.lag_interval, 1e-3, "ms")
+            lag = with_interval(fit.all_reduce.lag, fit.lag_interval, 1e-3, "ms")
             facts.append(("Workers wait for each other beyond that", lag))
     elif fit.all_reduce is not None:
         facts += [
@@ -62,7 +62,7 @@ def link_facts(throughput: Throughput) -> list[tuple[str, str]]:
     if link is None or not isinstance(exchange, StepExchange):
         return []
     added, short = link.added_latency(exchange.link), link.without
-    seconds = with_interval(1e3 * added.value, added.interval, 1e-3, "ms")
+    seconds = with_interval(added.value, added.interval, 1e-3, "ms")
     without = f"{significant(1e3 * short.sum_seconds.value)} ms"
     return [
         ("Workers joined by", f"{link.asked} ({link.means})"),
@@ -102,11 +102,11 @@ def _link_facts(exchange: StepExchange) -> list[tuple[str, str]]:
     return [
         (
             f"Latency of a message between workers ({link.form})",
-            with_interval(1e3 * link.latency, link.latency_interval, 1e-3, "ms"),
+            with_interval(link.latency, link.latency_interval, 1e-3, "ms"),
         ),
         (
             "Bandwidth between workers",
-            with_interval(link.bandwidth / MEGABIT, link.bandwidth_interval, MEGABIT, "mbit/s"),
+            with_interval(link.bandwidth, link.bandwidth_interval, MEGABIT, "mbit/s"),
         ),
         ("Largest deviation of a sum", f"{100 * link.worst_residual:.1f} %"),
         ("A step sums", f"{count(sum(exchange.payloads))} bytes in {_sums(len(exchange.payloads))}"),
