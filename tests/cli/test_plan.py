@@ -124,6 +124,19 @@ def test_the_curve_and_the_report_tell_the_plan_in_a_line(call, timed_lab):
     assert "Time and cost" in (timed_lab / "report.html").read_text()
 
 
+def test_the_report_says_what_would_give_the_intervals_that_it_lacks(call, timed_lab, tmp_path):
+    (path,) = (timed_lab / "throughput").iterdir()
+    found = read_throughput(path)
+    twice = tuple(each.model_copy(update={"seconds": each.seconds[:2]}) for each in found.times)
+    save_throughput(timed_lab, found.model_copy(update={"times": twice}))
+
+    answer = call("report", "--lab", timed_lab, "--out", tmp_path / "report.html")
+
+    page = (tmp_path / "report.html").read_text()
+    assert answer.code == 0, answer.err
+    assert "No 95 % interval for 3 of 3 step times: six repeats are the least for one." in page
+
+
 def test_status_counts_the_machines(call, timed_lab):
     (status,) = json.loads(call("status", "--lab", timed_lab, "--json").out)
 

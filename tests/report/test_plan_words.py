@@ -110,7 +110,7 @@ def test_an_interval_that_says_nothing_is_left_out_and_what_would_give_one_is_sa
     assert plan_json(plan)["fastest"]["seconds_ci"] == [None, None]
     assert "(no 95 % interval) to the goal" in plan_answer(plan)[0]
     assert {row[5] for row in plan_table(plan).rows} == {""}
-    assert f"{len(plan.rows)} of {len(plan.rows)} rows have no 95 % interval" in notes[-2]
+    assert f"No 95 % interval, or one end of it, for {len(plan.rows)} of {len(plan.rows)} rows" in notes[-2]
     assert notes[-1].startswith("Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,")
     assert "Points without bars have no 95 % interval." in plan_data(plan).caption
 
@@ -121,5 +121,5 @@ def test_steps_without_an_interval_name_confirmation():
 
     notes = plan_notes(plan, None)
     assert [row.seconds.lacks_bound for row in plan.rows] == [True, False]
-    assert notes[-2].startswith("1 of 2 rows have no 95 % interval, or one end of it")
+    assert notes[-2].startswith("No 95 % interval, or one end of it, for 1 of 2 rows: ")
     assert "`batchlab confirm` with six seeds" in notes[-1]

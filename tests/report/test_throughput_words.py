@@ -56,7 +56,7 @@ def test_what_is_measured_too_few_times_says_what_would_give_an_interval():
     two_sizes = Throughput.measured([StepTimes(batch_size=size, seconds=(0.02 + size / 1400,)) for size in (16, 64)])
 
     assert throughput_notes(two_sizes) == [
-        "2 of 2 step times have no 95 % interval: six repeats are the least for one.",
+        "No 95 % interval for 2 of 2 step times: six repeats are the least for one.",
         "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over more "
         "than a factor of 1,000: more --batch-sizes would give one.",
     ]

@@ -182,7 +182,7 @@ def _notes_on_intervals(plan: TrainingPlan) -> Iterator[str]:
     of_steps = any(row.steps.lacks_bound for row in lacking)
     of_times = any(row.step_seconds.lacks_bound for row in lacking)
     yield (
-        f"{count(len(lacking))} of {count(len(plan.rows))} rows have no 95 % interval, or one end of it: nothing tells "
+        f"No 95 % interval, or one end of it, for {count(len(lacking))} of {count(len(plan.rows))} rows: nothing tells "
         f"how far it reaches, or it would run over more than a factor of {count(int(SPAN))}."
     )
     if of_steps or not of_times:

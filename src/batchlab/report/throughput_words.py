@@ -137,8 +137,8 @@ def _notes_on_medians(throughput: Throughput) -> Iterator[str]:
     lacking = [each for each in throughput.times if each.step_seconds.lacks_bound]
     if lacking:
         yield (
-            f"{count(len(lacking))} of {count(len(throughput.times))} step times have no 95 % interval: six repeats "
-            "are the least for one."
+            f"No 95 % interval for {count(len(lacking))} of {count(len(throughput.times))} step times: six repeats are "
+            "the least for one."
         )
 
 

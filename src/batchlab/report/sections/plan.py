@@ -7,7 +7,7 @@ from batchlab.report.blocks import Facts, Paragraph, Section, Warnings
 from batchlab.report.findings import Findings
 from batchlab.report.pictures import make_picture
 from batchlab.report.plan_words import plan_answer, plan_table
-from batchlab.report.throughput_words import throughput_facts
+from batchlab.report.throughput_words import throughput_facts, throughput_notes
 
 
 def plan_section(findings: Findings, anchor: str) -> Section | None:
@@ -22,7 +22,7 @@ def plan_section(findings: Findings, anchor: str) -> Section | None:
         "Time and cost",
         (
             Paragraph(" ".join(plan_answer(plan)), "answer"),
-            Warnings(plan.notes),
+            Warnings((*plan.notes, *throughput_notes(plan.throughput))),
             picture,
             plan_table(plan),
             Facts([("Measured on", plan.machine or "given numbers"), *throughput_facts(plan.throughput.fit)]),
