@@ -10,6 +10,7 @@ import pytest
 from batchlab.analysis.all_reduce import AllReduce
 from batchlab.analysis.efficiency import strong_efficiencies, weak_efficiencies
 from batchlab.analysis.interval import NO_INTERVAL
+from batchlab.analysis.link import FittedLink, StepExchange
 from batchlab.analysis.throughput import Throughput
 from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
 from batchlab.errors import InputError
@@ -101,6 +102,33 @@ def test_one_number_of_workers_does_not_tell_latency_from_bandwidth():
 def test_one_batch_size_is_refused():
     with pytest.raises(InputError, match="several --batch-sizes"):
         fit_throughput(made({(8, 1): 0.1}))
+
+
+def test_times_that_follow_no_line_are_refused():
+    """Nothing of one worker, and everything of two, is the exchange: one worker would train in no time."""
+    times = [StepTimes(batch_size=b, workers=w, seconds=(s,)) for b, w, s in ((1, 1, 1e-9), (8, 1, 1e-9), (64, 2, 9.0))]
+
+    with pytest.raises(InputError, match="follow no line"):
+        fit_throughput(times)
+
+
+def test_one_number_of_workers_alone_tells_nothing_of_their_exchange():
+    link = FittedLink(form="gloo", latency=0.001, bandwidth=1e8)
+    exchange = StepExchange(link=link, payloads=(4096,))
+    sums = exchange.seconds(2)
+    times = [StepTimes(batch_size=b, workers=2, seconds=(0.01 + b / 2 / 1000 + sums,) * 6) for b in (16, 64, 256)]
+
+    taken, unknown = Throughput.measured(times, exchange=exchange), Throughput.measured(times)
+
+    assert taken.fit.t0 == pytest.approx(0.01)
+    assert taken.fit.all_reduce == exchange
+    assert unknown.fit.t0 == pytest.approx(0.01 + sums)
+    assert unknown.fit.all_reduce is None
+    hidden = Throughput.measured(times, exchange=StepExchange(link=link, payloads=(10**9,)))
+    assert hidden.fit.all_reduce.waited == 0
+    assert hidden.fit.t0 == pytest.approx(0.01 + sums)
+    assert taken.step_seconds(64, 2).is_extrapolated is False
+    assert taken.step_seconds(64, 1).is_extrapolated is True
 
 
 def test_two_batch_sizes_give_a_line_without_an_interval():

@@ -201,6 +201,17 @@ def test_plan_curve_and_report_agree_on_workers_that_shared_cores(call, timed_la
     assert "on 4 workers" not in call("curve", "--lab", timed_lab).out
 
 
+def test_step_times_that_follow_no_line_stop_a_plan_and_nothing_else(call, refused, timed_lab):
+    (path,) = (timed_lab / "throughput").iterdir()
+    times = [
+        MeasuredSteps(batch_size=b, workers=w, seconds=(s,)) for b, w, s in ((1, 1, 1e-9), (8, 1, 1e-9), (64, 2, 9.0))
+    ]
+    save_throughput(timed_lab, read_throughput(path).model_copy(update={"times": tuple(times)}))
+
+    assert "follow no line" in refused("plan", "--lab", timed_lab)
+    assert call("curve", "--lab", timed_lab).code == 0
+
+
 def test_a_lab_without_step_times_says_how_to_get_them(refused, grid_lab):
     message = refused("plan", "--lab", grid_lab)
 

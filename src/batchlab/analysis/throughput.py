@@ -84,7 +84,9 @@ class Throughput:
         if not self.times:
             return workers > 1 and self.fit.all_reduce is None
         sizes = [each.local_batch_size for each in self._fitted]
-        return workers > self.planned_workers[-1] or not min(sizes) <= local_batch_size <= max(sizes)
+        counts = self.planned_workers
+        is_inside = min(sizes) <= local_batch_size <= max(sizes) and counts[0] <= workers <= counts[-1]
+        return not is_inside
 
     @cached_property
     def _fitted(self) -> list[StepTimes]:

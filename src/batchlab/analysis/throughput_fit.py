@@ -152,7 +152,8 @@ class ThroughputFit:
         if self.degrees_of_freedom == 0 or self.covariance is None:
             return Expected(seconds, NO_INTERVAL if self.residuals else None)
         column = np.array(self._row(local_batch_size, workers))
-        variance = float(column @ np.array(self.covariance) @ column) / seconds**2 + self.scatter**2
+        of_line = max(float(column @ np.array(self.covariance) @ column), 0.0)  # rounding may leave less
+        variance = of_line / seconds**2 + self.scatter**2
         width = _t_quantile(self.degrees_of_freedom) * math.sqrt(variance)
         if isinstance(self.all_reduce, StepExchange):
             # What was fitted makes good what is wrong about the link, on as many workers as were measured.
@@ -170,7 +171,7 @@ class ThroughputFit:
             return None
         if self.covariance is None:
             return NO_INTERVAL
-        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(self.covariance[index][index])
+        width = _t_quantile(self.degrees_of_freedom) * math.sqrt(max(self.covariance[index][index], 0.0))
         if isinstance(self.all_reduce, StepExchange):
             width = math.hypot(width, self.all_reduce.link.half_width(self.link_slopes[index]))
         return Interval(value - width, value + width).within_span(value)
@@ -180,8 +181,9 @@ def fit_throughput(times: Sequence[StepTimes], exchange: StepExchange | None = N
     """Return the line through the medians, by least squares of their relative residuals; no part is below zero.
 
     Where the exchange of a step is known, the share of it is fitted that steps wait for; else its latency and
-    transfer time are, in the one of two forms that fits better. Workers that shared cores are left out where others are
-    enough. InputError for fewer than two local batch sizes.
+    transfer time are, in the one of two forms that fits better. One number of workers tells nothing of an exchange,
+    which is taken as it is then. Workers that shared cores are left out where others are enough. InputError for fewer
+    than two local batch sizes, and for times that follow no line at all.
 
     >>> made = [StepTimes(batch_size=b, seconds=(0.02 + b / 1000,)) for b in (8, 64, 512)]
     >>> fit = fit_throughput(made)
@@ -194,16 +196,18 @@ def fit_throughput(times: Sequence[StepTimes], exchange: StepExchange | None = N
             "The time of a step needs two or more batch sizes to be told apart from that of an example: "
             "give several --batch-sizes."
         )
-    several = {each.workers for each in times} - {1}
-    if not several:
-        return _fit(times, exchange)
+    counts = {each.workers for each in times}
+    if len(counts) == 1:
+        return _fit(times, _taken_as_it_is(exchange, times))
     if exchange is not None:
         fit = _fit(times, exchange, num_exchanged=1)
         # More than the whole of the sums is no share of them, and would not grow with the workers as they do.
         is_more = isinstance(fit.all_reduce, StepExchange) and fit.all_reduce.waited > 1
+        if is_more and 1 not in counts:  # a lag of all is a longer step of each
+            return _fit(times, _taken_as_it_is(exchange, times))
         return _fit(times, replace(exchange, lag=0.0), num_exchanged=1) if is_more else fit
     # One number of workers cannot tell many short messages from few long ones: then all is put down to the bandwidth.
-    num_exchanged = min(2, len(several))
+    num_exchanged = min(2, len(counts - {1}))
     fits = (_fit(times, AllReduce(form, 0.0, 0.0), num_exchanged) for form in FORMS)
     return min(fits, key=lambda fit: fit.scatter)
 
@@ -230,10 +234,10 @@ def _fit(
         ]
     )
     seconds = np.array([each.step_seconds.value for each in times])
-    known = np.array([_known_seconds(exchange, each.workers) for each in times])
+    known = np.array([_known_seconds(exchange, each.workers, num_exchanged) for each in times])
     found = _solve(design, seconds, known)
     found[design.max(axis=0) * found < _NOTHING * seconds.max()] = 0.0
-    fitted = design @ found + known
+    fitted = _checked(design @ found + known, found)
     residuals = np.log(seconds / fitted)
     degrees = len(times) - design.shape[1]
     scatter = math.sqrt(float(residuals @ residuals) / degrees) if degrees > 0 else 0.0
@@ -262,11 +266,29 @@ def _link_slopes(
     return _rows(-np.linalg.pinv(weighted) @ taken)
 
 
-def _known_seconds(exchange: AllReduce | StepExchange | None, workers: int) -> float:
-    """Return what is not fitted: all of the sums, where workers wait for more than them."""
-    if isinstance(exchange, StepExchange) and exchange.lag is not None:
-        return exchange.alone(workers)
+def _known_seconds(exchange: AllReduce | StepExchange | None, workers: int, num_exchanged: int) -> float:
+    """Return what is not fitted: sums that are taken as they are, or that workers wait for and longer."""
+    if isinstance(exchange, StepExchange) and (exchange.lag is not None or num_exchanged == 0):
+        return exchange.seconds(workers)
     return 0.0
+
+
+def _taken_as_it_is(exchange: StepExchange | None, times: Sequence[StepTimes]) -> StepExchange | None:
+    """Return an exchange that steps wait for as a whole; not at all where it takes longer than they do."""
+    if exchange is None:
+        return None
+    is_hidden = any(exchange.alone(each.workers) >= each.step_seconds.value for each in times)
+    return replace(exchange, waited=0.0) if is_hidden else exchange
+
+
+def _checked(fitted: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Return fitted times; InputError where one of them, or that of a worker without an exchange, is none."""
+    if not (fitted > 0).all() or not found[:_OF_EXCHANGE].any():
+        raise InputError(
+            "The step times follow no line: by the best one some steps take no time. Measure them again, those of one "
+            "worker too."
+        )
+    return fitted
 
 
 def _exchange_row(exchange: AllReduce | StepExchange | None, workers: int, has_latency: bool) -> list[float]:
@@ -302,7 +324,7 @@ def _solve(design: np.ndarray, seconds: np.ndarray, known: np.ndarray) -> np.nda
     for _ in range(_ROUNDS):
         before = found
         found, _ = nnls(design / scale[:, None], (seconds - known) / scale)
-        scale = design @ found + known
+        scale = _checked(design @ found + known, found)
         if np.allclose(found, before, rtol=1e-12, atol=0):
             break
     return np.asarray(found)

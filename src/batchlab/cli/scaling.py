@@ -169,8 +169,8 @@ def _measure(take: Callable[[], ThroughputRecord], lab: Path) -> tuple[Throughpu
     with store.locked():
         make_place(store.folder)  # before minutes are spent on what cannot be kept
         record = take()
-        path = save_throughput(store.folder, record)
-    return measured_throughput(record), path
+        found = measured_throughput(record)  # an error is no measurement to keep
+        return found, save_throughput(store.folder, record)
 
 
 def _tell(sentence: str) -> None:

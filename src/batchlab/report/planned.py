@@ -29,9 +29,13 @@ def find_throughput(lab: Lab, sweep: StoredSweep) -> tuple[Throughput | None, li
 
     None where there are none.
     """
+    record, problems = _newest(lab, sweep)
+    return None if record is None else measured_throughput(record), problems
+
+
+def _newest(lab: Lab, sweep: StoredSweep) -> tuple[ThroughputRecord | None, list[LabError]]:
     records, problems = read_throughputs(lab.folder)
-    found = [record for record in records if record.is_of(sweep)]
-    return measured_throughput(found[0]) if found else None, problems
+    return next((record for record in records if record.is_of(sweep)), None), problems
 
 
 def check_one_batch_size(sweep: StoredSweep) -> None:
@@ -98,12 +102,14 @@ def with_deadline(plan: TrainingPlan, studies: Sequence[StudyResult], seconds: f
 def plan_of(lab: Lab, sweep: StoredSweep, summary: WorkloadSummary) -> tuple[TrainingPlan | None, list[LabError]]:
     """Return the plan of a sweep on as many workers as were measured, and what of the lab cannot be read.
 
-    None where no step times of it are stored, where no batch size met the goal, and where batch sizes change.
+    None where no step times of it are stored, or such that follow no line, where no batch size met the goal, and where
+    batch sizes change.
     """
-    throughput, problems = find_throughput(lab, sweep)
-    if throughput is None:
+    record, problems = _newest(lab, sweep)
+    if record is None:
         return None, problems
     try:
+        throughput = measured_throughput(record)
         check_one_batch_size(sweep)
         return plan_summary(summary, throughput, throughput.planned_workers[-1]), problems
     except InputError:
