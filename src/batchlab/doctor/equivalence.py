@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parameter import is_lazy
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parameter import is_lazy
 
 from batchlab.doctor.batch import Padding, check_padding, num_examples
 from batchlab.doctor.bench import Bench, Step, StepBench, takes_worker

@@ -65,9 +65,10 @@ def imported(path: Path) -> ModuleType:
     except Exception as error:
         raise InputError(f"{path} cannot be executed: {raised(error)}") from error
     except SystemExit as error:
+        code = "" if error.code is None else shown(error.code)
         raise InputError(
-            f"{path} ends itself by sys.exit({'' if error.code is None else shown(error.code)}) before it is read to its "
-            'end: put that below `if __name__ == "__main__":`.'
+            f"{path} ends itself by sys.exit({code}) before it is read to its end: put "
+            'that below `if __name__ == "__main__":`.'
         ) from error
     finally:
         sys.path.remove(folder)
