@@ -16,7 +16,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from batchlab.core.sweep import Sweep
-from batchlab.errors import InputError, SpecError
+from batchlab.engine.group import Assembly
+from batchlab.errors import InputError, LostOthersError, SpecError
 from batchlab.own.python_file import load_own_sweep
 from batchlab.processes import Place, is_serving, torchrun_place
 from batchlab.run.runner import run_sweep
@@ -71,6 +72,26 @@ def test_a_process_knows_its_place(monkeypatch):
 
     monkeypatch.setenv("RANK", "0")
     assert not is_serving()
+
+
+@pytest.mark.parametrize("changed", [{}, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "first"}])
+def test_an_environment_that_is_not_torchruns_is_bad_input(monkeypatch, changed):
+    for name, value in {**VARIABLES, "RANK": "0", **changed}.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(InputError, match="The environment is not as torchrun leaves it: "):
+        Assembly("cpu", 1.0)
+
+
+def test_a_port_that_is_taken_is_named(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        place = {"RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for name, value in {**VARIABLES, **place}.items():
+            monkeypatch.setenv(name, value)
+
+        with pytest.raises(LostOthersError, match=f"cannot meet at 127.0.0.1:{port}: .*in use"):
+            Assembly("cpu", 1.0)
 
 
 @pytest.mark.parametrize("changed", [{"TORCHELASTIC_RUN_ID": None}, {"WORLD_SIZE": "1"}, {"RANK": "first"}])

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.distributed.rendezvous import rendezvous
 
 from batchlab.engine.exchange import Distributed
-from batchlab.errors import LostOthersError
+from batchlab.errors import InputError, LostOthersError, shown
 
 BACKENDS = {"cuda": "cpu:gloo,cuda:nccl"}
 """By the device of a trial; elsewhere gloo."""
@@ -57,6 +57,25 @@ def _stay_on_this_machine() -> None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 
+def _told(error: RuntimeError) -> str:
+    """Return what PyTorch says, in one line."""
+    return " ".join(str(error).split())[:200]
+
+
+def _rendezvous() -> tuple[Any, int, int]:
+    """Return what torchrun's processes share, and the rank of this one among how many."""
+    try:
+        store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=JOIN_SECONDS)))
+    except ValueError as error:  # a variable that is missing, or no number
+        raise InputError(f"The environment is not as torchrun leaves it: {shown(str(error))}.") from error
+    except RuntimeError as error:
+        raise LostOthersError(
+            f"The processes of torchrun cannot meet at {os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}: "
+            f"{_told(error)}. Is the port in use, or the first machine not to be reached?"
+        ) from error
+    return store, rank, size
+
+
 class Assembly:
     """The processes that torchrun has started, seen from one of them. Orders go apart from the exchange.
 
@@ -67,7 +86,7 @@ class Assembly:
     def __init__(self, device: str, seconds: float) -> None:
         if os.environ.get("LOCAL_WORLD_SIZE") == os.environ.get("WORLD_SIZE"):
             _stay_on_this_machine()
-        store, rank, size = next(rendezvous("env://", timeout=timedelta(seconds=JOIN_SECONDS)))
+        store, rank, size = _rendezvous()
         never, patience = timedelta(seconds=NEVER_SECONDS), timedelta(seconds=seconds)
         later = patience + timedelta(seconds=LATER_SECONDS) if rank else patience
         dist.init_process_group(_backend(device), store=store, rank=rank, world_size=size, timeout=later)
@@ -126,5 +145,4 @@ class Assembly:
         try:
             yield
         except RuntimeError as error:
-            reason = " ".join(str(error).split())[:200]
-            raise LostOthersError(f"Rank {self._rank} of {self._size} has lost the others: {reason}") from error
+            raise LostOthersError(f"Rank {self._rank} of {self._size} has lost the others: {_told(error)}") from error
