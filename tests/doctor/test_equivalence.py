@@ -268,6 +268,8 @@ def infinite(model, microbatches):
     [
         ({"batch": sentences(4)}, "The batch has 1 example: give at least two"),
         ({"batch": (torch.zeros(3), torch.zeros(4))}, r"The batch \(tuple\) has parts of 3 and 4 examples: give"),
+        ({"batch": torch.zeros(0, 3)}, "The batch has 0 examples: give at least two"),
+        ({"model": nn.LazyLinear(1)}, "The model has layers whose shapes are not known yet"),
         ({"batch": "text"}, r"The batch \(str\) has no tensor"),
         ({"model": "net"}, "model is str, not a torch.nn.Module"),
         ({"model": nn.Identity()}, r"The model \(Identity\) has no parameters to train"),
@@ -393,6 +395,77 @@ def test_what_autocast_computes_in_half_precision_is_computed_in_double():
 
     assert verdict.precision == "float64"
     assert verdict.worst.comparison.relative_error < 1e-12
+
+
+class Complex(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 1, dtype=torch.complex64))
+
+    def forward(self, inputs):
+        return inputs.to(self.weight.dtype) @ self.weight
+
+
+def test_a_mistake_in_the_imaginary_part_of_a_gradient_is_found():
+    def step(model, microbatches):
+        for inputs in microbatches:
+            outputs = model(inputs)
+            (outputs.real.pow(2).sum() / 8 + outputs.imag.pow(2).mean()).backward()
+
+    verdict = equivalence(step, torch.randn(8, 4), Complex())
+
+    assert verdict.precision == "float64"
+    assert not verdict.is_equivalent
+
+
+def only_the_first(model, microbatches):
+    model(microbatches[0]).pow(2).mean().backward()
+
+
+def its_own_batch(model, microbatches):
+    model(torch.ones(2, 3, dtype=model.weight.dtype)).pow(2).mean().backward()
+
+
+@pytest.mark.parametrize(
+    ("step", "batch"), [(only_the_first, torch.ones(8, 3)), (its_own_batch, torch.randn(8, 3))], ids=["alike", "unused"]
+)
+def test_a_batch_that_cannot_show_a_mistake_is_refused(step, batch):
+    with pytest.raises(InputError, match="no mistake can show: give a batch of different examples"):
+        equivalence(step, batch, nn.Linear(3, 1))
+
+
+def test_a_batch_of_examples_alike_shows_enough_where_losses_are_added_up():
+    def step(model, microbatches):
+        for inputs in microbatches:
+            (model(inputs).pow(2).sum() / 8).backward()
+
+    assert equivalence(step, torch.ones(8, 3), nn.Linear(3, 1)).is_equivalent
+
+
+def test_a_step_that_makes_its_model_coarser_is_judged_as_that():
+    def step(model, microbatches):
+        model.bfloat16()
+        for inputs in microbatches:
+            (model(inputs.bfloat16()).pow(2).sum() / 8).backward()
+
+    model = nn.Linear(3, 1)
+    verdict = equivalence(step, torch.randn(8, 3), model)
+
+    assert (verdict.precision, verdict.tolerance) == ("bfloat16", 0.03)
+    assert verdict.is_equivalent
+    assert model.weight.dtype == torch.float32
+
+
+def test_what_is_in_double_precision_already_is_as_it_was_after_a_check():
+    def step(model, microbatches):
+        model.count += len(microbatches)
+        loops.right_alone(model, microbatches)
+
+    model = LanguageModel()
+    model.register_buffer("count", torch.zeros(1, dtype=torch.float64))
+    equivalence(step, sentences(*EIGHT), model)
+
+    assert model.count == 0
 
 
 class Encoding(UserDict):

@@ -31,7 +31,9 @@ def test_the_one_sweep_of_a_file_is_found(own_file):
             "own.py: TorchSweep: `model` is no function: give one, such as `lambda: Net()`.",
         ),
         ("1 / 0", "cannot be executed: ZeroDivisionError: division by zero (line 1 of"),
-        ("def f(:", "cannot be executed: SyntaxError"),
+        ("\ndef f(:", "cannot be executed: SyntaxError: invalid syntax (line 2 of"),
+        ("import sys\nsys.exit()", "own.py ends itself by sys.exit() before it is read to its end: put that below"),
+        ("raise SystemExit('done')", "own.py ends itself by sys.exit(done) before"),
     ],
 )
 def test_a_file_without_one_is_told_in_one_sentence(tmp_path, text, sentence):

@@ -16,7 +16,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from batchlab.core.sweep import Sweep
-from batchlab.errors import InputError, SpecError
+from batchlab.engine.group import Assembly
+from batchlab.errors import InputError, LostOthersError, SpecError
 from batchlab.own.python_file import load_own_sweep
 from batchlab.processes import Place, is_serving, torchrun_place
 from batchlab.run.runner import run_sweep
@@ -71,6 +72,57 @@ def test_a_process_knows_its_place(monkeypatch):
 
     monkeypatch.setenv("RANK", "0")
     assert not is_serving()
+
+
+@pytest.mark.parametrize("changed", [{}, {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "first"}])
+def test_an_environment_that_is_not_torchruns_is_bad_input(monkeypatch, changed):
+    for name, value in {**VARIABLES, "RANK": "0", **changed}.items():
+        monkeypatch.setenv(name, value)
+
+    with pytest.raises(InputError, match="The environment is not as torchrun leaves it: "):
+        Assembly("cpu", 1.0)
+
+
+def test_a_port_that_is_taken_is_named(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        place = {"RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        for name, value in {**VARIABLES, **place}.items():
+            monkeypatch.setenv(name, value)
+
+        with pytest.raises(LostOthersError, match=f"cannot meet at 127.0.0.1:{port}: .*in use"):
+            Assembly("cpu", 1.0)
+
+
+ASSEMBLED = """
+import atexit
+import torch.distributed as dist
+from batchlab.engine.group import Assembly
+
+atexit.register(lambda: print(dist.is_initialized()))
+assembly = Assembly("cpu", 30.0)
+assembly.tell("end") if dist.get_rank() == 0 else assembly.hear()
+assembly.close(is_in_step=True)
+print(dist.is_initialized())
+"""
+
+
+def test_processes_stay_together_for_as_long_as_they_live_and_leave_no_thread_behind():
+    """One that still let go of what it had exchanged, while Python ended, aborted in one run of ten."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ASSEMBLED],
+            env={**os.environ, **VARIABLES, **master, "RANK": rank, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": "2"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ("0", "1")
+    ]
+
+    assert [each.communicate(timeout=PATIENCE)[0].split() for each in processes] == [["True", "False"]] * 2
+    assert [each.returncode for each in processes] == [0, 0]
 
 
 @pytest.mark.parametrize("changed", [{"TORCHELASTIC_RUN_ID": None}, {"WORLD_SIZE": "1"}, {"RANK": "first"}])
@@ -255,6 +307,20 @@ def test_a_run_that_is_stopped_goes_on_without_torchrun(tmp_path):
     for lab in (run.lab, tmp_path / "alone"):
         run_sweep(parsed(["sweep.max_steps=200"]), lab, num_workers=1)
 
+    check_near(run.lab, tmp_path / "alone")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_run_that_torchrun_starts_again_goes_on(tmp_path, rank):
+    settings = given(["sweep.max_steps=200"])
+    run = Torchrun(tmp_path, *settings, node=["--standalone", "--max-restarts", "2"])
+    run.wait_for_checkpoint()
+    os.kill(run.ranks()[rank], signal.SIGKILL)
+    _, said = run.end()
+    run_sweep(parsed(["sweep.max_steps=200"]), tmp_path / "alone", num_workers=1)
+
+    assert run.process.returncode == 0, said
     check_near(run.lab, tmp_path / "alone")
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.nn.parameter import is_lazy
 
 from batchlab.doctor.batch import Padding, check_padding, num_examples
 from batchlab.doctor.bench import Bench, Step, StepBench, takes_worker
 from batchlab.doctor.causes import read_causes
 from batchlab.doctor.cut import Cut, read_cut, usual_cuts
 from batchlab.doctor.diagnosis import Diagnosis
-from batchlab.doctor.gradient import Gradient, compare
+from batchlab.doctor.gradient import Gradient, compare, distance
 from batchlab.doctor.kept import Kept, kept
 from batchlab.doctor.verdict import Equivalence, Row
 from batchlab.errors import InputError, shown
@@ -59,6 +61,8 @@ def equivalence(
         bench, precision = _bench(step, batch, model, keeper, padding, seed)
         limit = TOLERANCES.get(precision, 1e-4) if tolerance is None else tolerance
         rows = [judged(bench, cut, limit, is_asked=cuts is not None) for cut in wanted]
+        if all(row.is_equal or row.failure for row in rows):
+            _check_telling(bench, limit)
     return Equivalence(number, tuple(rows), limit, str(precision).removeprefix("torch."), allowed)
 
 
@@ -100,21 +104,37 @@ def check_whole(whole: Gradient) -> None:
         raise InputError("The gradient of the whole batch is zero: give other weights or another batch.")
 
 
+def _check_telling(bench: Bench, tolerance: float) -> None:
+    """Raise InputError where each half of the batch has the gradient of the whole: whatever was left out, or weighed
+    wrongly, would not show.
+    """
+    middle = bench.num_examples // 2
+    try:
+        halves = [bench.alone(rows) for rows in (bench.whole[:middle], bench.whole[middle:])]
+    except Exception:  # a step that cannot be run so
+        return
+    if all(distance(half, bench.alone(bench.whole)) <= tolerance for half in halves):
+        raise InputError(
+            "Each half of the batch has the gradient of the whole, so that no mistake can show: give a batch of "
+            "different examples, and let the step train on the microbatches that it is given."
+        )
+
+
 def _bench(
     step: Step, batch: Any, model: nn.Module, keeper: Kept, padding: Padding | None, seed: int
 ) -> tuple[Bench, torch.dtype]:
     """Return a bench that works, in float64 if it can be, and its precision."""
-    own = next(each.dtype for each in model.parameters() if each.requires_grad)
-    if own != torch.float64 and not isinstance(model, DistributedDataParallel):
-        try:
+    if not isinstance(model, DistributedDataParallel):
+        with suppress(Exception):  # whatever cannot be done in float64 is told by the run that follows
             bench = StepBench(step, batch, model, keeper, padding, seed, is_double=True)
-            check_whole(bench.alone(bench.whole))
-            return bench, torch.float64
-        except Exception:  # whatever cannot be done in float64 is told by the run that follows
-            pass
+            whole = bench.alone(bench.whole)
+            check_whole(whole)
+            if whole.precision == torch.float64:
+                return bench, torch.float64
     bench = StepBench(step, batch, model, keeper, padding, seed, is_double=False)
-    check_whole(bench.alone(bench.whole))
-    return bench, own
+    whole = bench.alone(bench.whole)
+    check_whole(whole)
+    return bench, whole.precision
 
 
 def _check(step: Step, model: nn.Module, number: int, tolerance: float | None) -> None:
@@ -124,8 +144,12 @@ def _check(step: Step, model: nn.Module, number: int, tolerance: float | None) -
         raise InputError(f"model is {type(model).__name__}, not a torch.nn.Module.")
     if not any(each.requires_grad for each in model.parameters()):
         raise InputError(f"The model ({type(model).__name__}) has no parameters to train.")
+    if any(is_lazy(each) for each in (*model.parameters(), *model.buffers())):
+        raise InputError("The model has layers whose shapes are not known yet: call it once with a batch before.")
     if number < 2:
-        raise InputError(f"The batch has {number} example: give at least two, so that it can be cut.")
+        raise InputError(
+            f"The batch has {number} example{'' if number == 1 else 's'}: give at least two, so that it can be cut."
+        )
     if tolerance is not None and not (isinstance(tolerance, float) and 0 < tolerance < 1):
         raise InputError(f"tolerance = {shown(tolerance)}: give a number between 0 and 1, such as 1e-6.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,15 +23,20 @@ class Gradient:
     layers: tuple[tuple[str, int], ...]
     """The name of each parameter and how many values it has."""
 
+    precision: torch.dtype
+    """The coarsest in which one of them was computed."""
+
     @classmethod
     def of(cls, gradients: Mapping[str, Tensor]) -> Gradient:
-        """Return the gradients of parameters by their names as one."""
-        flat = [each.detach().to_dense().double().flatten() for each in gradients.values()]
-        return cls(torch.cat(flat), tuple((name, each.numel()) for name, each in gradients.items()))
+        """Return the gradients of parameters by their names as one; a complex number is two values."""
+        parts = {name: _real(each.detach().to_dense()) for name, each in gradients.items()}
+        coarsest = max((each.dtype for each in parts.values()), key=lambda dtype: torch.finfo(dtype).eps)
+        layers = tuple((name, each.numel()) for name, each in parts.items())
+        return cls(torch.cat([each.double().flatten() for each in parts.values()]), layers, coarsest)
 
     def with_values(self, values: Tensor) -> Gradient:
         """Return another gradient of the same parameters."""
-        return Gradient(values, self.layers)
+        return replace(self, values=values)
 
     @property
     def norm(self) -> float:
@@ -47,6 +52,10 @@ class Gradient:
         """Yield the name and the values of each parameter."""
         parts = self.values.split([size for _, size in self.layers])
         yield from ((name, part) for (name, _), part in zip(self.layers, parts, strict=True))
+
+
+def _real(values: Tensor) -> Tensor:
+    return torch.view_as_real(values.resolve_conj()) if values.is_complex() else values
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,10 @@ def kept(model: nn.Module) -> Iterator[Kept]:
 
 
 def _doubled(values: Tensor) -> Tensor:
-    return values.double() if values.is_floating_point() else values.clone()
+    """Return a copy, in double precision where it holds no whole numbers."""
+    if values.is_complex():
+        return values.to(torch.complex128, copy=True)
+    return values.to(torch.float64, copy=True) if values.is_floating_point() else values.clone()
 
 
 def set_seed(seed: int) -> None:

@@ -29,6 +29,7 @@ DRAWING = {
     *("rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "normal", "normal_"),
     *("bernoulli", "bernoulli_", "uniform_", "random_", "exponential_", "geometric_", "cauchy_", "log_normal_"),
     *("multinomial", "poisson", "binomial", "gumbel_softmax", "rrelu_", "dropout_", "alpha_dropout_"),
+    "native_dropout",
     *("feature_dropout_", "feature_alpha_dropout_"),
 }
 """Names of functions that draw in a way of their own."""
@@ -59,6 +60,8 @@ class WholeBatch(TorchFunctionMode):
         kwargs = kwargs or {}
         if function is F.batch_norm and kwargs.get("training"):
             return self._batch_norm(*args, **kwargs)
+        if function is torch.batch_norm:
+            return self._batch_norm_of_torch(*args, **kwargs)
         if function in DROPPING and kwargs.get("training", True):
             return self._drawn(function, *args, **kwargs)
         if _draws(function, args, kwargs):
@@ -104,6 +107,25 @@ class WholeBatch(TorchFunctionMode):
         outputs = normalised if weight is None else normalised * weight.view(shape)
         outputs = outputs if bias is None else outputs + bias.view(shape)
         return outputs.to(inputs.dtype)
+
+    def _batch_norm_of_torch(
+        self,
+        input: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        running_mean: Tensor | None,
+        running_var: Tensor | None,
+        training: bool,
+        momentum: float,
+        eps: float,
+        cudnn_enabled: bool,
+    ) -> Tensor:
+        """Normalise where a module calls what is below `F.batch_norm`, with its arguments in another order."""
+        if not training:
+            return torch.batch_norm(
+                input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+            )
+        return self._batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
     def _announce(self, name: str) -> None:
         if name in self._announced:

@@ -18,7 +18,7 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
-from batchlab.errors import BatchlabError, InputError, TrainerError
+from batchlab.errors import BatchlabError, InputError, TrainerError, shown
 from batchlab.loops.base import Started, untold
 from batchlab.loops.report import Report
 from batchlab.own.raised import raised
@@ -64,6 +64,12 @@ def imported(path: Path) -> ModuleType:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
         raise InputError(f"{path} cannot be executed: {raised(error)}") from error
+    except SystemExit as error:
+        code = "" if error.code is None else shown(error.code)
+        raise InputError(
+            f"{path} ends itself by sys.exit({code}) before it is read to its end: put "
+            'that below `if __name__ == "__main__":`.'
+        ) from error
     finally:
         sys.path.remove(folder)
         if folder not in sys.path:

@@ -47,6 +47,7 @@ class TorchrunGang:
     def __init__(self, place: Place, engine: Engine) -> None:
         self._place = place
         self._leader: LeadingTrainer | None = None
+        self._has_ended = False  # by a word that all have heard
         if engine.device in CHOOSES and (gpus := visible_gpus()):
             os.environ[DEVICES] = gpus[place.local_rank % len(gpus)]
         self._assembly = _assemble(engine.device, engine.worker_timeout_seconds)
@@ -91,6 +92,7 @@ class TorchrunGang:
             if isinstance(order := self._assembly.hear(), _Begin):
                 trainer = self._joined(self._take_turns(make_trainer))
                 order = self._follow(trainer)
+            self._has_ended = True
             if order.exit_code:
                 self._wait_for_the_last_word()
         except LostOthersError:
@@ -141,7 +143,8 @@ class TorchrunGang:
         if not self.serves and (self._leader is None or self._leader.is_in_step):
             with suppress(LostOthersError):
                 self._assembly.tell(_End(exit_code))
-        self._assembly.close()
+                self._has_ended = True
+        self._assembly.close(is_in_step=self._has_ended)
 
     def named(self, error: LostOthersError) -> LostOthersError:
         """Return an error with the names of those who are silent."""
