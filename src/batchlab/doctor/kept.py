@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from batchlab.engine.torch_random import seed_torch
+
 
 class Kept:
     """The parameters, buffers, gradients and modes of a model, and the random numbers of Python, NumPy and PyTorch."""
@@ -77,9 +79,7 @@ def set_seed(seed: int) -> None:
     """Let the generators of Python, NumPy and PyTorch begin at a seed."""
     random.seed(seed)
     np.random.seed(seed % (1 << 32))  # noqa: NPY002 - it is what training code draws from
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # else torch.manual_seed would remember each call, with its traceback
-        torch.cuda.manual_seed_all(seed)
+    seed_torch(seed)
 
 
 def random_state() -> tuple[Any, ...]:

@@ -18,6 +18,17 @@ def torch_seed(seed: int, stream: Stream, *key: int) -> int:
     return int(generator(seed, stream, *key, TORCH).integers(1 << 63))
 
 
+def seed_torch(seed: int) -> None:
+    """Let PyTorch's generators begin at a seed, on the processor and on the devices in use.
+
+    `torch.manual_seed` does so too, but writes down the call stack for each kind of device that is not in use: 0.2 to
+    1 ms, which a step of a small network does not take.
+    """
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
+
+
 @contextmanager
 def fork_rng(device: torch.device) -> Iterator[None]:
     """Leave the state of PyTorch's generators, on the processor and on a device, as it was before."""

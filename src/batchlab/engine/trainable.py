@@ -14,7 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.torch_random import fork_rng, torch_seed
+from batchlab.engine.torch_random import fork_rng, seed_torch, torch_seed
 from batchlab.models.base import Network
 
 
@@ -32,7 +32,7 @@ class Trainable(ABC):
     def network(self, seed: int, trial_id: int) -> nn.Module:
         """Return a trial's network at its start: one of ours by NumPy, any other as PyTorch's generator has it."""
         with fork_rng(self.device):
-            torch.manual_seed(torch_seed(seed, Stream.INIT, trial_id))
+            seed_torch(torch_seed(seed, Stream.INIT, trial_id))
             network = self.make_network()
         if isinstance(network, Network):
             network.start(generator(seed, Stream.INIT, trial_id))
@@ -63,4 +63,4 @@ class Trainable(ABC):
 
 def seed_modules(study: Study, trial_id: int, step: int) -> None:
     """Set PyTorch's generator, from which modules that are none of ours draw, by trial and step."""
-    torch.manual_seed(torch_seed(study.seed, Stream.NOISE, trial_id, step))
+    seed_torch(torch_seed(study.seed, Stream.NOISE, trial_id, step))

@@ -14,7 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.torch_random import fork_rng
+from batchlab.engine.torch_random import fork_rng, seed_torch
 from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.errors import TrainerError
 from batchlab.own.content import each_tensor, moved
@@ -65,7 +65,7 @@ class Stepped(Trainable):
         size, measures = self.evaluated_examples, {"loss": self.training_step, **self.metrics}
         sums = dict.fromkeys(measures, 0.0)
         with fork_rng(self.device):
-            torch.manual_seed(0)
+            seed_torch(0)
             for index, read in enumerate(split.chunks(size)):
                 batch = each_tensor(moved(read, self.device), forward.in_precision)
                 number = min(size, len(split) - index * size)
