@@ -39,3 +39,17 @@ def test_what_draws_for_itself_is_announced():
 
     with WholeBatch(Counting(), 8).at(slice(0, 8), 8), pytest.warns(UserWarning, match="native_dropout draws random"):
         torch.native_dropout(inputs, 0.5, True)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize(("dropout", "is_announced"), [(0.5, True), (1, True), (0, False), (0.0, False)])
+def test_dropout_between_recurrent_layers_is_announced(dropout, is_announced, is_packed, recwarn):
+    network = torch.nn.LSTM(3, 4, num_layers=2, dropout=dropout, bidirectional=True, batch_first=True)
+    inputs = torch.randn(8, 5, 3)
+    if is_packed:
+        inputs = torch.nn.utils.rnn.pack_padded_sequence(inputs, [5] * 8, batch_first=True)
+
+    with WholeBatch(Counting(), 8).at(slice(0, 8), 8):
+        network(inputs)
+
+    assert any("lstm draws random" in str(each.message) for each in recwarn) == is_announced

@@ -35,7 +35,7 @@ DRAWING = {
 """Names of functions that draw in a way of their own."""
 
 RECURRENT = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
-"""Functions whose one fraction is the share of units that they drop."""
+"""Functions whose numbers are: has a bias, layers, share of units that are dropped, trains, and how batches lie."""
 
 
 class WholeBatch(TorchFunctionMode):
@@ -143,7 +143,7 @@ def _draws(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
     """Return whether a function draws random numbers that are none of `DROPPING`'s."""
     name = getattr(function, "__name__", "")
     if name in RECURRENT:
-        dropout, is_training = [each for each in args if isinstance(each, float | bool)][1:3]
+        _, _, dropout, is_training, *_ = (each for each in args if isinstance(each, float | int))
         return bool(dropout and is_training)
     if name == "scaled_dot_product_attention":
         return kwargs.get("dropout_p", [*args, 0, 0, 0, 0][4]) > 0
