@@ -8,8 +8,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import torch
@@ -183,19 +184,29 @@ class Vectorised(Forward):
         return Vectorised(self.network, self.parameters.keep(rows), buffers)
 
 
-def make_forward(networks: Sequence[nn.Module], dtype: torch.dtype = torch.float32) -> Forward:
-    """Return the form in which some networks of one kind, each with its initial parameters, train."""
+def make_forward(networks: Iterable[nn.Module], dtype: torch.dtype = torch.float32) -> Forward:
+    """Return the form in which some networks of one kind, each with its initial parameters, train.
+
+    Of those that have a form of their own each is read before the next is asked for, which may be the same module.
+    """
     if dtype == torch.float64:
-        networks = [each.double() for each in networks]
-    network = networks[0]
-    if isinstance(network, Packable) and not _untrained(network):
-        return Packed(network, ParameterMatrix.of(networks, dtype=dtype, is_written=True))
-    parameters = ParameterMatrix.of(networks, dtype=dtype)
-    if len(networks) == 1:
+        networks = (each.double() for each in networks)
+    networks = iter(networks)
+    network = next(networks)
+    if has_own_form(network):
+        return Packed(network, ParameterMatrix.of(chain([network], networks), dtype=dtype, is_written=True))
+    all_networks = [network, *networks]
+    parameters = ParameterMatrix.of(all_networks, dtype=dtype)
+    if len(all_networks) == 1:
         return Single(network, parameters)
-    named = [_untrained(each) for each in networks]
+    named = [_untrained(each) for each in all_networks]
     buffers = {name: torch.stack([each[name] for each in named]) for name in named[0]}
     return Vectorised(network, parameters, buffers)
+
+
+def has_own_form(network: nn.Module) -> bool:
+    """Return whether trials of a network train in its own form for several: all that they have are parameters."""
+    return isinstance(network, Packable) and not _untrained(network)
 
 
 def _stepping(network: nn.Module) -> list[Network | GhostNorm]:

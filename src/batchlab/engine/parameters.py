@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Self
 
@@ -46,15 +46,17 @@ class ParameterMatrix:
         self.start(num_microbatches=1)
 
     @classmethod
-    def of(cls, networks: Sequence[nn.Module], *, dtype: torch.dtype = torch.float32, is_written: bool = False) -> Self:
-        """Return the matrix with the trained parameters of a network in each row."""
-        layout = Layout.of(trained_parameters(networks[0]))
-        rows = torch.empty(len(networks), layout.size, dtype=dtype, device=next(networks[0].parameters()).device)
-        for row, network in zip(rows, networks, strict=True):
-            views = layout.segments(row.unsqueeze(0))
-            for name, parameter in trained_parameters(network).items():
-                views[name].squeeze(0).copy_(parameter.detach())
-        return cls(rows, layout, is_written=is_written)
+    def of(cls, networks: Iterable[nn.Module], *, dtype: torch.dtype = torch.float32, is_written: bool = False) -> Self:
+        """Return the matrix with the trained parameters of a network in each row.
+
+        Each is read before the next is asked for: that may be the same module, started anew.
+        """
+        starts = [_copied(trained_parameters(network)) for network in networks]
+        layout, device = Layout.of(starts[0]), next(iter(starts[0].values())).device
+        values = torch.empty(len(starts), layout.size, dtype=dtype, device=device)
+        for name, view in layout.segments(values).items():
+            view.copy_(torch.stack([start[name] for start in starts]))
+        return cls(values, layout, is_written=is_written)
 
     def keep(self, rows: Tensor) -> ParameterMatrix:
         """Return the matrix of some rows alone."""
@@ -194,6 +196,10 @@ def _fill(slot: Tensor, gradient: Tensor | None) -> Tensor:
         slot.zero_()
         return slot if gradient is None else slot.add_(gradient)
     return slot.copy_(gradient)
+
+
+def _copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
 
 
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:

@@ -59,7 +59,7 @@ class TorchProgram(Lockstep):
         ids = self.trial_ids.tolist()
         self._batches = problem.train.batches(study, ids, self._device)
         dtype = torch.float64 if precision == "float64" else torch.get_default_dtype()
-        self._forward = make_forward([problem.network(study.seed, trial_id) for trial_id in ids], dtype)
+        self._forward = make_forward(problem.networks(study.seed, ids), dtype)
         self._updating = Updating(load_optimizer(study.workload.optimizer, self._parameters.layout), self._parameters)
         self._observing = Observing(observers, self._parameters)
         if self._updating.takes_parts and not observers and exchange.size == 1:

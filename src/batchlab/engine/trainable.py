@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
-from batchlab.engine.forward import Forward
+from batchlab.engine.forward import Forward, has_own_form
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
 from batchlab.engine.torch_random import fork_rng, seed_torch, torch_seed
@@ -34,9 +34,19 @@ class Trainable(ABC):
         with fork_rng(self.device):
             seed_torch(torch_seed(seed, Stream.INIT, trial_id))
             network = self.make_network()
-        if isinstance(network, Network):
-            network.start(generator(seed, Stream.INIT, trial_id))
-        return network.to(self.device)
+        return _started(network, seed, trial_id).to(self.device)
+
+    def networks(self, seed: int, trial_ids: Sequence[int]) -> Iterator[nn.Module]:
+        """Yield the trials' networks at their start: of ours, where it can be, one module that starts anew each time.
+
+        To make a small network takes longer than some steps of it.
+        """
+        first, *others = trial_ids
+        network = self.network(seed, first)
+        yield network
+        is_same = isinstance(network, Network) and has_own_form(network) and network.starts_all
+        for trial_id in others:
+            yield _started(network, seed, trial_id) if is_same else self.network(seed, trial_id)
 
     @abstractmethod
     def outputs(self, forward: Forward, microbatch: Microbatch, noise: Noise) -> Tensor:
@@ -59,6 +69,12 @@ class Trainable(ABC):
         self, network: nn.Module, study: Study, trial_ids: Sequence[int], step: int, batch_size: int
     ) -> Noise:
         """Return what chance decides in a step, for the whole batch of each trial; what a module draws is seeded."""
+
+
+def _started(network: nn.Module, seed: int, trial_id: int) -> nn.Module:
+    if isinstance(network, Network):
+        network.start(generator(seed, Stream.INIT, trial_id))
+    return network
 
 
 def seed_modules(study: Study, trial_id: int, step: int) -> None:

@@ -51,6 +51,11 @@ class Network(nn.Module):
             if isinstance(module, Layer):
                 module.start(init)
 
+    @property
+    def starts_all(self) -> bool:
+        """Whether `start` sets every parameter: none is a module's that is no layer of ours."""
+        return all(isinstance(each, Layer) for each in self.modules() if any(True for _ in each.parameters(False)))
+
     def draw_masks(self, noise: np.random.Generator, batch_size: int) -> np.ndarray:
         """Return one trial's dropout mask for one batch, scaled by 1/keep; here all is kept."""
         return np.ones((batch_size, 1), np.float32)
@@ -83,11 +88,10 @@ def parameter(*shape: int) -> nn.Parameter:
     return nn.Parameter(torch.empty(shape, memory_format=memory_format))
 
 
-@torch.no_grad()
 def fill(target: nn.Parameter, values: np.ndarray) -> None:
     """Set a parameter to values that are in the order of its memory."""
     tensor = torch.from_numpy(values)
-    target.copy_(tensor.permute(0, 3, 1, 2) if tensor.dim() == 4 else tensor)
+    target.detach().copy_(tensor.permute(0, 3, 1, 2) if tensor.dim() == 4 else tensor)
 
 
 def fill_glorot(target: nn.Parameter, init: np.random.Generator, fans: Sequence[int]) -> None:
@@ -103,4 +107,4 @@ def fill_normal(target: nn.Parameter, init: np.random.Generator, std: float) -> 
 
 def fill_constant(target: nn.Parameter, value: float = 0.0) -> None:
     """Set all of a parameter to one value."""
-    nn.init.constant_(target, value)
+    target.detach().fill_(value)

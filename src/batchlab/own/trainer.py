@@ -182,7 +182,7 @@ class OwnTrainer:
 
     def _step(self, trials: list[int], inputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return gradients and buffers after one training pass; what is drawn at random differs between two."""
-        forward = make_forward([self._problem.network(0, trial) for trial in trials])
+        forward = make_forward(self._problem.networks(0, trials))
         forward.parameters.start(num_microbatches=1)
         forward.begin_step()
         forward.parameters.differentiate(self._objective.loss_sums(forward.logits(inputs), labels))
