@@ -53,6 +53,7 @@ def test_a_plain_line_is_printed_once_for_a_finished_study(progress, scripted, c
 def test_after_a_quiet_while_each_study_in_training_tells_its_step_and_best_value(progress, capsys, monkeypatch):
     display = PlainDisplay()
     monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
+    monkeypatch.setattr(displays, "PLAIN_SHARE", -1.0)
     name, _ = progress.run.take_task()
     progress.start(name, 2)
     progress.advance(name, Standing(30, 2, None, 0.71234))
@@ -66,9 +67,27 @@ def test_after_a_quiet_while_each_study_in_training_tells_its_step_and_best_valu
     ]
 
 
+def test_lines_become_rarer_the_longer_it_takes(progress, capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(displays.time, "perf_counter", lambda: now)
+    display, shown = PlainDisplay(), []
+    name, _ = progress.run.take_task()
+    progress.start(name, 2)
+
+    for now in range(10_000):
+        display.show([progress], 1)
+        if capsys.readouterr().err:
+            shown.append(now)
+
+    assert shown[:3] == [11, 22, 33]
+    assert len(shown) < 220
+    assert shown[-1] - shown[-2] == pytest.approx(0.02 * shown[-1], abs=2)
+
+
 def test_a_study_whose_pack_size_is_measured_says_so(make_scripted, tmp_path, capsys, monkeypatch):
     progress = StudyProgress(StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8")))
     monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
+    monkeypatch.setattr(displays, "PLAIN_SHARE", -1.0)
 
     PlainDisplay().show([progress], 1)
 

@@ -14,8 +14,9 @@ from batchlab.run.progress import StudyProgress, time_left
 if TYPE_CHECKING:
     from rich.table import Table
 
-PLAIN_SECONDS = 10.0
-"""Between two plain lines, when nothing has finished."""
+PLAIN_SECONDS, PLAIN_SHARE = 10.0, 0.02
+"""Between two plain lines, when nothing has finished: so many, or this share of the time since the beginning if that is
+longer. The log of a night has hundreds of lines, not thousands."""
 
 CELL_SECONDS = 1.0
 """Between two tables in a notebook."""
@@ -59,7 +60,7 @@ class PlainDisplay(SilentDisplay):
 
     def __init__(self) -> None:
         self._finished: set[int] = set()
-        self._shown = time.perf_counter()
+        self._started = self._shown = time.perf_counter()
 
     def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
         """Print a line for each newly finished study; after a quiet while one for each in training, and one for all."""
@@ -67,7 +68,8 @@ class PlainDisplay(SilentDisplay):
             if study.run.is_finished and study.run.study.batch_size not in self._finished:
                 self._finished.add(study.run.study.batch_size)
                 self._print(study)
-        if time.perf_counter() - self._shown > PLAIN_SECONDS:
+        now = time.perf_counter()
+        if now - self._shown > max(PLAIN_SECONDS, PLAIN_SHARE * (now - self._started)):
             for study in studies:
                 if study.run.running or study.run.pack_size is None:
                     self._print(study)
