@@ -33,7 +33,7 @@ class Killer(SilentDisplay):
 
     def __init__(self, chance, most, share=0.5):
         self.kills, self.said = 0, []
-        self._chance, self._most, self._share, self._seen = chance, most, share, None
+        self.most, self._chance, self._share, self._seen = most, chance, share, None
 
     def alive(self):
         """Return the numbers of the processes that may be killed."""
@@ -43,7 +43,7 @@ class Killer(SilentDisplay):
         seen = [(study.step, study.num_done) for study in studies]
         has_got_on, self._seen = seen != self._seen, seen
         alive = self.alive()
-        if has_got_on and alive and self.kills < self._most and self._chance.random() < self._share:
+        if has_got_on and alive and self.kills < self.most and self._chance.random() < self._share:
             os.kill(self._chance.choice(alive), signal.SIGKILL)
             self.kills += 1
 
@@ -51,8 +51,24 @@ class Killer(SilentDisplay):
         self.said.append(sentence)
 
 
-def run_with_kills(sweep, lab, killer, num_workers=2, executor="local"):
-    """Run a sweep to its end, again where too many workers died in a row; return how often that was."""
+def run_with_kills(sweep, folder, killer, num_workers=2, executor="local"):
+    """Run a sweep to its end until all kills are done; return its labs.
+
+    How often a run gets on, and so how many kills it sees, is the machine's: where one lab has seen too few, the sweep
+    is run in another. Where too many workers died in a row it is run again in the same.
+    """
+    labs, num_ends = [], 0
+    while killer.kills < killer.most:
+        before, lab = killer.kills, folder / f"lab-{len(labs)}"
+        num_ends += _run_to_its_end(sweep, lab, killer, num_workers, executor)
+        assert killer.kills > before, "nobody was killed"
+        labs.append(lab)
+    print(f"{killer.kills} kills in {len(labs)} labs, {num_ends} times three in a row")
+    return labs
+
+
+def _run_to_its_end(sweep, lab, killer, num_workers, executor):
+    """Run a sweep, again where too many workers died in a row; return how often that was."""
     for num_ends in range(100):
         try:
             run_sweep(sweep, lab, num_workers=num_workers, executor=executor, display=killer)
