@@ -19,6 +19,7 @@ from tests.torture.verdict import MOST_LINE
 
 KIND = "specs"
 MOST_SECONDS = 20
+"""Of processor time of this process: a busy machine is no failure, and who hangs is ended after minutes."""
 
 _VALUES = [
     "true", '"7"', "-1", "0", "1e308", "nan", "inf", "[]", "{}", "9" * 5000, '""', '"../x"', "1.5", "[[[]]]",
@@ -123,11 +124,11 @@ def _arguments(stock: Sequence[Sample], dice: random.Random) -> Plan:
 def _run(folder: Path, content: bytes, *options: str) -> list[str]:
     """Ask what a spec would do; nothing may be written, and it may not take long."""
     (folder / "spec.toml").write_bytes(content)
-    began = time.monotonic()
+    began = time.process_time()
     got = ask("run", folder / "spec.toml", "--lab", folder / "lab", "--dry-run", *options)
     problems = _form(got)
-    if time.monotonic() - began > MOST_SECONDS:
-        problems.append(f"it took {time.monotonic() - began:.0f} seconds")
+    if time.process_time() - began > MOST_SECONDS:
+        problems.append(f"it took {time.process_time() - began:.0f} seconds")
     if (folder / "lab").exists():
         problems.append("a dry run made a lab")
     return problems
