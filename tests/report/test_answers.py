@@ -87,7 +87,7 @@ def test_a_sweep_without_a_goal_asks_for_one(lab):
 
 
 def test_findings_hold_the_spec_the_cost_and_the_machine(lab):
-    found = findings(lab, lab.results(lab.find()))
+    found = findings(lab.results(lab.find()))
 
     assert found.spec["name"] == "nqm"
     assert found.protocol["protocol"] == "race"
@@ -106,7 +106,7 @@ def test_an_imported_sweep_tells_its_source(lab):
     lab.save_import(ImportRecord(name="nqm", workload="nqm/quadratic/sgd", batch_sizes=(1,), goal=goal, source=source))
     (folder / "sweep.json").unlink()
     shutil.rmtree(folder / "16")
-    found = findings(lab, lab.results(lab.find()))
+    found = findings(lab.results(lab.find()))
 
     assert (found.spec, found.protocol) == ({}, {"archive": "theirs.tar"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,18 +39,10 @@ def query(
         print_table(names, [[_shown(value) for value in row] for row in rows], left=_texts(rows))
 
 
-def _answer(sql: str, lab: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    import duckdb
+def _answer(sql: str, lab: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
+    from batchlab.store.query import ask
 
-    from batchlab.store.query import connect
-
-    with connect(lab) as connection:
-        try:
-            found = connection.execute(sql)
-            rows = [] if found is None else found.fetchmany(MOST_ROWS + 1)  # None where there is no statement
-        except (duckdb.Error, ValueError, RuntimeError) as error:
-            raise InputError(f"query: {shown(' '.join(str(error).split()), 500)}") from None
-        names = [] if found is None else [str(column[0]) for column in found.description or ()]
+    names, rows = ask(lab, sql, MOST_ROWS + 1)
     if not names:
         raise InputError("query: this asks nothing; write a `select ...`.")
     if len(rows) > MOST_ROWS:

@@ -21,6 +21,7 @@ from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.rejected import count_rejected
 from batchlab.store.stored_sweep import StoredSweep
+from batchlab.store.study_record import StudyRecord
 
 
 def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> ShownSummary:
@@ -131,7 +132,7 @@ def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goa
             gathered.notes.append(f"sweep {sweep.name} {reason}; it is left out")
             unmeasured = unmeasured or results.results[:1]
             continue
-        found = replace(findings(lab, results, goal), rejected=rejected[sweep.name])
+        found = replace(findings(results, goal), rejected=rejected[sweep.name])
         plan, unreadable = plan_of(lab, sweep, found.summary)
         gathered.problems.extend(unreadable)
         gathered.findings.append(replace(found, plan=plan))
@@ -149,7 +150,7 @@ def _rejected(lab: Lab, sweeps: list[StoredSweep]) -> tuple[Counter[str], list[L
         return Counter(), [error]
 
 
-def findings(lab: Lab, results: SweepResults, goal: Goal | None = None) -> Findings:
+def findings(results: SweepResults, goal: Goal | None = None) -> Findings:
     """Return everything that a report tells of one sweep."""
     summary = summarise_results(results, goal)
     trials = [trial for result in results.results for trial in result.trials]
@@ -158,7 +159,7 @@ def findings(lab: Lab, results: SweepResults, goal: Goal | None = None) -> Findi
         summary=summary,
         spec=spec.plain() if spec else {},
         environment=next((trial.environment for trial in trials if trial.environment), {}),
-        protocol=_protocol(lab, results, spec) if spec else results.sweep.source or {},
+        protocol=_protocol(results.records, spec) if spec else results.sweep.source or {},
         published=published_beside(summary),
     )
 
@@ -183,8 +184,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(number for number in known if number is not None)
 
 
-def _protocol(lab: Lab, results: SweepResults, spec: Sweep) -> dict[str, Any]:
-    records = [lab.study_folder(spec.name, result.batch_size).record() for result in results.results]
+def _protocol(records: list[StudyRecord], spec: Sweep) -> dict[str, Any]:
     return {
         "protocol": spec.search.protocol,
         "trained_steps": _sum(record.trained_steps for record in records),

@@ -54,6 +54,9 @@ class SweepResults:
 
     sweep: StoredSweep
     results: list[StudyResult]
+    records: list[StudyRecord]
+    """What study.json says of each of them."""
+
     unfinished: list[int]
     """Batch sizes whose study has not finished."""
 
@@ -238,8 +241,8 @@ class Lab:
 
     def is_finished(self, sweep_name: str, batch_size: int) -> bool:
         """Return whether the search at one batch size has ended."""
-        folder = self.study_folder(sweep_name, batch_size).readable
-        return folder.has_begun() and folder.record().state == "finished"
+        home = self.study_folder(sweep_name, batch_size)
+        return home.undisturbed(lambda folder: folder.has_begun() and folder.record().state == "finished")
 
     def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""
@@ -267,12 +270,13 @@ class Lab:
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
         """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
-        results, unfinished, problems = [], [], list[LabError]()
+        results, records, unfinished, problems = [], [], [], list[LabError]()
         for batch_size in sweep.batch_sizes:
             try:
-                result = self._result(sweep, batch_size, metrics)
-                if result is not None:
-                    results.append(result)
+                finished = self._finished(sweep, batch_size, metrics)
+                if finished is not None:
+                    records.append(finished[0])
+                    results.append(finished[1])
                 elif sweep.spec is None:
                     problems.append(not_imported(self, sweep.name, batch_size))
                 else:
@@ -281,7 +285,7 @@ class Lab:
                 problems.append(error)
         if problems and (grown := self._grown_since(sweep)):
             return self.results(grown, metrics)
-        return SweepResults(sweep, results, unfinished, problems)
+        return SweepResults(sweep, results, records, unfinished, problems)
 
     def _grown_since(self, sweep: StoredSweep) -> StoredSweep | None:
         """Return a sweep as it is stored now, where a writer has let it grow since it was read."""
@@ -292,30 +296,21 @@ class Lab:
         is_larger = stored.spec and sweep.spec and not not_grown(sweep.spec, stored.spec)
         return stored if is_larger and stored != sweep else None
 
-    def _result(self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None) -> StudyResult | None:
-        """Return one finished study, None where it is not; read again where a writer has changed it meanwhile."""
-        home = self.study_folder(sweep.name, batch_size)
-        folder, version = home.readable, home.readable.version
-        try:
-            result = _checked_result(folder, sweep, batch_size, metrics)
-        except LabError:
-            if home.readable.version == version:
-                raise
-            return self._result(sweep, batch_size, metrics)
-        return result if home.readable.version == version else self._result(sweep, batch_size, metrics)
+    def _finished(
+        self, sweep: StoredSweep, batch_size: int, metrics: list[str] | None
+    ) -> tuple[StudyRecord, StudyResult] | None:
+        """Return one study once it has ended and all of it has been found to belong together, else None."""
+
+        def look(folder: StudyFolder) -> tuple[StudyRecord, StudyResult] | None:
+            record = finished_record(folder, sweep, batch_size)
+            return None if record is None else (record, folder.result(metrics, record))
+
+        return self.study_folder(sweep.name, batch_size).undisturbed(look)
 
 
 def not_imported(lab: Lab, name: str, batch_size: int) -> DamagedError:
     """Return the error for a study of an imported sweep that is not there."""
     return DamagedError(f"{lab.study_folder(name, batch_size).folder} is missing. Import its archive again.")
-
-
-def _checked_result(
-    folder: StudyFolder, sweep: StoredSweep, batch_size: int, metrics: list[str] | None
-) -> StudyResult | None:
-    """Return a study once it has ended and all of it has been found to belong together."""
-    record = finished_record(folder, sweep, batch_size)
-    return None if record is None else folder.result(metrics, record)
 
 
 def finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -> StudyRecord | None:

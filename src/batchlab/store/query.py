@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from batchlab.core.trial import Trial
-from batchlab.errors import LabError, shown
+from batchlab.errors import InputError, LabError, shown
 from batchlab.store.lab import Lab, finished_record, not_imported
 from batchlab.store.seal import damaged
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_folder import trials_json
+from batchlab.store.study_folder import StudyFolder, trials_json
+from batchlab.store.undisturbed import undisturbed
 
 CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",  # no file is read or written, nothing is attached or fetched
@@ -74,23 +75,44 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
+def ask(folder: Path, sql: str, most_rows: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Return the names and at most so many rows of an answer; no names where nothing is asked, InputError if in vain.
+
+    DuckDB reads tables while it computes, so a question is put again where a writer has changed a study meanwhile.
+    """
+    return undisturbed(lambda: _answer(folder, sql, most_rows), lambda: _standing(folder))
+
+
+def _answer(folder: Path, sql: str, most_rows: int) -> tuple[list[str], list[tuple[Any, ...]]]:
+    with connect(folder) as connection:
+        try:
+            found = connection.execute(sql)
+            rows = [] if found is None else found.fetchmany(most_rows)  # None where there is no statement
+        except (duckdb.Error, ValueError, RuntimeError) as error:
+            raise InputError(f"query: {shown(' '.join(str(error).split()), 500)}") from None
+        return [] if found is None else [str(column[0]) for column in found.description or ()], rows
+
+
+def _standing(folder: Path) -> list[Any]:
+    """Return where each study of a lab lies, and its version."""
+    lab = Lab.open(folder)
+    return [lab.study_folder(sweep.name, size).standing for sweep in lab.sweeps() for size in sweep.batch_sizes]
+
+
 def _finished(lab: Lab, sweep: StoredSweep, batch_size: int) -> _Finished | None:
-    """Return a study where it has finished; looked at again where a writer has changed it meanwhile."""
-    home = lab.study_folder(sweep.name, batch_size)
-    folder, version = home.readable, home.readable.version
-    try:
+    """Return a study whose files are as they were written; None where it has not finished."""
+
+    def look(folder: StudyFolder) -> _Finished | None:
         record = finished_record(folder, sweep, batch_size)
         if record is None and sweep.spec is None:
             raise not_imported(lab, sweep.name, batch_size)
         if record is None:
             return None
         folder.check_bytes("measurements.parquet", record)
-        table = os.path.abspath(home.folder / "measurements.parquet")
+        table = os.path.abspath(folder.folder / "measurements.parquet")
         return _Finished(sweep.name, batch_size, table, folder.trials(record))
-    except LabError:
-        if home.readable.version == version:
-            raise
-        return _finished(lab, sweep, batch_size)
+
+    return lab.study_folder(sweep.name, batch_size).undisturbed(look)
 
 
 def _measurements(studies: list[_Finished]) -> ds.Dataset:

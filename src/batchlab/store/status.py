@@ -93,18 +93,15 @@ def _status(lab: Lab, name: str) -> SweepStatus:
 
 
 def _sound_record(lab: Lab, sweep: StoredSweep, batch_size: int) -> dict[str, Any] | None:
-    """Return the record of a finished study whose table is there; looked at again where a writer has changed it."""
-    home = lab.study_folder(sweep.name, batch_size)
-    folder, version = home.readable, home.readable.version
-    try:
+    """Return the record of a finished study whose table is there; None of one that has not finished."""
+
+    def look(folder: StudyFolder) -> dict[str, Any] | None:
         record = _finished_record(folder, sweep, batch_size)
         if record is not None:
             folder.check_measurements(record["num_measurements"], _table_seal(folder, record))
         return record
-    except LabError:
-        if home.readable.version == version:
-            raise
-        return _sound_record(lab, sweep, batch_size)
+
+    return lab.study_folder(sweep.name, batch_size).undisturbed(look)
 
 
 def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:

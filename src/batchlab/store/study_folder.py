@@ -30,9 +30,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -70,6 +70,7 @@ from batchlab.store.seal import (
     sealed_json,
 )
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.undisturbed import undisturbed
 
 CONFIRMED = ("confirmed.json", "confirmed.parquet")
 OUTCOME = ("trials.json", "measurements.parquet", "aside.parquet", *CONFIRMED)
@@ -78,6 +79,7 @@ OUTCOME = ("trials.json", "measurements.parquet", "aside.parquet", *CONFIRMED)
 MOST_BYTES = 1 << 30
 """Of trials.json or confirmed.json."""
 
+_Seen = TypeVar("_Seen")
 _TRIALS = TypeAdapter(list[Trial])
 _PACK = rf"{PATTERN}\.(?:parquet|safetensors|npz)"
 _OWN_FILES = "|".join(re.escape(name) for name in ("study.json", *OUTCOME))
@@ -401,6 +403,18 @@ class StudyFolder:
             move_rest(self.replaced.folder, self.folder)
         for empty in (self.growing.folder.parent, self.replaced.folder.parent):
             remove_if_empty(empty)
+
+    def undisturbed(self, look: Callable[[StudyFolder], _Seen]) -> _Seen:
+        """Return what `look` sees of this study, all of it at one moment.
+
+        It is given this folder, or while two renames exchange the study for a grown one, that of the old one.
+        """
+        return undisturbed(lambda: look(self.readable), lambda: self.standing)
+
+    @property
+    def standing(self) -> tuple[Path, tuple[int, ...]]:
+        """Where the study lies now, which a rename changes, and its version, which a rename leaves as it is."""
+        return (now := self.readable).folder, now.version
 
     @property
     def readable(self) -> StudyFolder:

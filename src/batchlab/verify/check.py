@@ -146,6 +146,8 @@ class _Look:
         """Return what is wrong with a study; looked at once more where a writer has changed it meanwhile."""
         version, sweep = folder.version, self._readable_sweep(name)
         problems = list(study_problems(folder, sweep, deep=self._deep))
+        if problems and _is_replaced(folder.folder):
+            return []
         if problems and (folder.version != version or self._readable_sweep(name) != sweep):
             return self._problems(folder, name)
         return [(path, error) for path, error in problems if path.parent.name not in PACKS or is_there(path)]

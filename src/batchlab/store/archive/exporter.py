@@ -41,9 +41,8 @@ def export_lab(lab: Lab, out: Path, workload: str | None = None) -> Iterator[Pat
         results = lab.results(sweep)
         if results.problems:
             raise results.problems[0]
-        for result in results.results:
+        for record, result in zip(results.records, results.results, strict=True):
             place = f"{sweep.workload}/{result.batch_size}"
-            record = lab.study_folder(sweep.name, result.batch_size).record()
             for name, content in _study_files(sweep, record, result):
                 write_file(out / place / name, content)
                 digests[f"{place}/{name}"] = digest(content)
