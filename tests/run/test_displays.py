@@ -8,7 +8,14 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from batchlab.run import displays
-from batchlab.run.displays import NotebookDisplay, PlainDisplay, SilentDisplay, default_display, make_display
+from batchlab.run.displays import (
+    NotebookDisplay,
+    PlainDisplay,
+    SilentDisplay,
+    default_display,
+    describe,
+    make_display,
+)
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.progress import StudyProgress
 from batchlab.run.runner import run_sweep
@@ -25,9 +32,9 @@ def progress(make_scripted, tmp_path):
     return StudyProgress(run)
 
 
-def finish(progress, trainer):
-    """Train all packs of a study here."""
-    while task := progress.run.take_task():
+def finish(progress, trainer, *, while_searching=False):
+    """Train all packs of a study here, or those of its search."""
+    while not (while_searching and progress.run.is_searched) and (task := progress.run.take_task()):
         name, pack = task
         save = progress.run.shelf(name).save
         hooks = Hooks(lambda: 2**62, lambda end: None, lambda standing: None, lambda: False, save)
@@ -84,14 +91,42 @@ def test_lines_become_rarer_the_longer_it_takes(progress, capsys, monkeypatch):
     assert shown[-1] - shown[-2] == pytest.approx(0.02 * shown[-1], abs=2)
 
 
-def test_a_study_whose_pack_size_is_measured_says_so(make_scripted, tmp_path, capsys, monkeypatch):
-    progress = StudyProgress(StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8")))
+def test_a_study_whose_pack_size_is_measured_says_so_and_one_that_waits_for_that_does_not(
+    make_scripted, tmp_path, capsys, monkeypatch
+):
+    measured, waits = (
+        StudyProgress(StudyRun(make_scripted().study(size), StudyFolder(tmp_path / str(size)))) for size in (8, 32)
+    )
+    measured.is_measuring = True
     monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
     monkeypatch.setattr(displays, "PLAIN_SHARE", -1.0)
 
+    PlainDisplay().show([measured, waits], 1)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "batch size      8: measuring how many trials to train together",
+        "0 of 2 studies finished, unknown time left",
+    ]
+    assert describe(waits) == "waits for a worker"
+
+
+def test_a_study_whose_best_points_train_again_tells_how_many_have(
+    make_scripted, scripted, tmp_path, capsys, monkeypatch
+):
+    run = StudyRun(make_scripted({"sweep.confirm": {"seeds": 3, "points": 1}}).study(8), StudyFolder(tmp_path / "8"))
+    run.choose_pack_size(2)
+    progress = StudyProgress(run)
+    monkeypatch.setattr(displays, "PLAIN_SECONDS", -1.0)
+    monkeypatch.setattr(displays, "PLAIN_SHARE", -1.0)
+    finish(progress, scripted(goal_at={0: 40}), while_searching=True)
+    name, _ = run.take_task()
+    progress.start(name, 2)
+    progress.advance(name, Standing(10, 2, None, 1.0))
+
     PlainDisplay().show([progress], 1)
 
-    assert capsys.readouterr().err.startswith("batch size      8: measuring how many trials to train together\n")
+    line = "batch size      8: searched, 0/3 replicates, step 10, val/loss 1, best 40 steps"
+    assert capsys.readouterr().err.splitlines()[0] == line
 
 
 def test_elsewhere_than_on_a_terminal_lines_are_plain(capsys):
@@ -134,8 +169,8 @@ def test_in_a_notebook_a_table_below_the_cell_is_redrawn(progress, cell, monkeyp
         display.say("Stopping: <soon>")
 
     assert isinstance(display, NotebookDisplay)
-    assert "<td>8</td><td>0/4</td><td>0</td><td></td>" in cell[0]
-    assert "<td>8</td><td>0/4</td><td>30</td><td>0.4</td><td>30</td>" in cell[1]
+    assert "<td>8</td><td>0/4 trials</td><td>0</td><td></td>" in cell[0]
+    assert "<td>8</td><td>0/4 trials</td><td>30</td><td>0.4</td><td>30</td>" in cell[1]
     assert cell[-1].endswith("<p>Stopping: &lt;soon&gt;</p>")
 
 

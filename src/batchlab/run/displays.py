@@ -21,7 +21,7 @@ longer. The log of a night has hundreds of lines, not thousands."""
 CELL_SECONDS = 1.0
 """Between two tables in a notebook."""
 
-COLUMNS = ("batch size", "trials done", "step", "best value so far", "best steps so far", "time left (one core)")
+COLUMNS = ("batch size", "done", "step", "best value so far", "best steps so far", "time left (one core)")
 
 
 class Display(Protocol):
@@ -71,7 +71,7 @@ class PlainDisplay(SilentDisplay):
         now = time.perf_counter()
         if now - self._shown > max(PLAIN_SECONDS, PLAIN_SHARE * (now - self._started)):
             for study in studies:
-                if study.run.running or study.run.pack_size is None:
+                if study.run.is_training or study.is_measuring:
                     self._print(study)
             left = time_left(studies, num_workers)
             self.say(f"{len(self._finished)} of {len(studies)} studies finished, {left} left")
@@ -165,9 +165,19 @@ def describe(study: StudyProgress) -> str:
     if study.run.is_finished:
         return f"finished, {best}, {spell_seconds(study.run.record.wall_seconds or 0)} of one core"
     if study.run.pack_size is None:
-        return "measuring how many trials to train together"
+        return "measuring how many trials to train together" if study.is_measuring else "waits for a worker"
     value = "" if study.best_value is None else f", {study.run.study.goal.metric} {study.best_value:.4g}"
-    return f"{study.num_done}/{study.run.study.trials} trials, step {study.step or 0:,}{value}, {best}"
+    return f"{_done(study)}, step {study.step or 0:,}{value}, {best}"
+
+
+def _done(study: StudyProgress) -> str:
+    """Return how many trials have been trained; once all are, how many replicates of the best.
+
+    A search that an earlier run has ended is told as ended: its trials are not counted here again.
+    """
+    if (confirm := study.run.confirm_run) is None:
+        return f"{study.num_done}/{study.run.study.trials} trials"
+    return f"searched, {confirm.num_done}/{confirm.num_replicates} replicates"
 
 
 def _cells(study: StudyProgress) -> list[str]:
@@ -175,7 +185,7 @@ def _cells(study: StudyProgress) -> list[str]:
     left, is_finished = study.seconds_left(), study.run.is_finished
     return [
         f"{study.run.study.batch_size:,}",
-        "all" if is_finished else f"{study.num_done}/{study.run.study.trials}",
+        "all" if is_finished else _done(study),
         "" if is_finished or study.step is None else f"{study.step:,}",
         "" if study.best_value is None else f"{study.best_value:.4g}",
         "" if study.best_steps is None else f"{study.best_steps:,}",

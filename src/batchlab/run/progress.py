@@ -50,6 +50,9 @@ class StudyProgress:
 
     def __init__(self, run: StudyRun) -> None:
         self.run = run
+        self.is_measuring = False
+        """Whether a worker finds out how many trials to train together."""
+
         self.seconds_per_trial_step: float | None = None
         self.guessed_seconds_per_trial_step: float | None = None
         self.seconds_per_evaluation: float | None = None

@@ -189,7 +189,6 @@ class _Runner:
         self._num_together = num_together
         self._runs = {run.study.batch_size: run for run in runs}
         self._progress = {run.study.batch_size: StudyProgress(run) for run in runs}
-        self._calibrating: set[int] = set()
         self._deaths = Deaths()
         self._num_running = 0
         self._is_stopping = False
@@ -225,16 +224,16 @@ class _Runner:
     def _feed(self, executor: Executor) -> None:
         """Give every idle worker something to do; large batches, the longest studies as a rule, go first."""
         for run in reversed(self._runs.values()):
-            batch_size = run.study.batch_size
-            if executor.num_idle and run.pack_size is None and batch_size not in self._calibrating:
-                self._calibrating.add(batch_size)
+            batch_size, progress = run.study.batch_size, self._progress[run.study.batch_size]
+            if executor.num_idle and run.pack_size is None and not progress.is_measuring:
+                progress.is_measuring = True
                 self._num_running += 1
                 task = CalibrateTask(run.study, run.study.metaparameters(run.record.points[0]))
                 executor.submit((batch_size, CALIBRATE), task)
             while executor.num_idle and (named_task := run.take_task()):
                 name, pack_task = named_task
                 self._num_running += 1
-                self._progress[batch_size].start(name, len(pack_task.points))
+                progress.start(name, len(pack_task.points))
                 executor.submit((batch_size, name), pack_task, run.shelf(name))
 
     def _take(self, event: Event) -> None:
@@ -262,6 +261,7 @@ class _Runner:
             measured = Calibration(*event.result)
             pack_size_cache.remember(run.study, measured)
             progress.seconds_per_trial_step = measured.seconds_per_trial_step
+            progress.is_measuring = False
             run.choose_pack_size(measured.pack_size)
         else:
             if event.result.remark:
@@ -274,7 +274,7 @@ class _Runner:
         size, is_first = run.study.batch_size, not self._deaths.has_any
         if name == CALIBRATE:
             self._deaths.add(lost, f"measuring batch size {size}", saves=False)
-            self._calibrating.discard(size)
+            self._progress[size].is_measuring = False
         else:
             work = f"training {spell_trials(run.trials_of(name))} at batch size {size}"
             self._deaths.add(lost, work, saves=True)

@@ -87,6 +87,11 @@ class StudyRun:
         return self.is_searched and self.confirm_run is None
 
     @property
+    def is_training(self) -> bool:
+        """Whether a worker has a pack of its trials or replicates."""
+        return bool(self.running or (self.confirm_run and self.confirm_run.running))
+
+    @property
     def num_replicates(self) -> int:
         """How many replicates confirm the study, at the most: none where only some of its points are trained."""
         return self.study.num_replicates if self._only is None else 0
