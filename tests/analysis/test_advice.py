@@ -50,3 +50,16 @@ def test_fewer_than_six_trials_are_too_few(make_row):
 def test_without_chance_only_what_was_not_seen_is_missing(rows):
     assert advise(rows, RegimeEnd(64, None, None), RegimeEnd(256, None, None), is_closed_form=True) is None
     assert "batch size 2,048" in advise(rows, KNOWN, RegimeEnd(None, None, None), is_closed_form=True)
+
+
+def test_without_chance_a_curve_that_is_flat_from_its_start_asks_for_smaller_batch_sizes(rows):
+    found = advise(rows, RegimeEnd(None, None, None), KNOWN, is_closed_form=True)
+
+    assert found == "Where perfect scaling ends was not seen: batch size 8 would tell."
+    assert "batch size 8 would" in advise(rows, KNOWN, RegimeEnd(None, None, 50), is_closed_form=True)
+
+
+def test_a_batch_size_that_was_tried_in_vain_is_not_asked_for_as_if_it_were_new(rows, make_row):
+    found = advise([*rows, make_row(2048, num_trials=8)], KNOWN, RegimeEnd(None, 50, None))
+
+    assert found == "Where the maximal regime begins was not seen: batch size 2,048, trained for longer, would tell."

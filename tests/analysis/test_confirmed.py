@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from batchlab.analysis import Interval, confirmed_steps, median_interval, steps_to_result
@@ -93,3 +94,24 @@ def test_the_answer_belongs_to_all_trials_it_was_chosen_from(study):
 
 def test_a_goal_that_nobody_met_has_no_confirmed_answer(study):
     assert confirmed_steps(study({}), GOAL) is None
+
+
+@pytest.mark.parametrize(("seeds", "points"), [(6, 1), (6, 3), (7, 5), (9, 3), (12, 10), (20, 3), (9, 20)])
+def test_the_interval_of_the_best_of_several_points_covers_95_per_cent(seeds, points):
+    """Equal points are the worst case: the one that is chosen is nothing but lucky."""
+    values = np.sort(np.random.default_rng(0).random((20_000, points, seeds)), axis=2)
+    chosen = values[np.arange(len(values)), np.median(values, axis=2).argmin(axis=1)]
+    rank = lower_rank(seeds, points)
+
+    assert ((chosen[:, rank - 1] <= 0.5) & (chosen[:, -rank] >= 0.5)).mean() >= 0.95
+
+
+def test_too_few_seeds_for_the_points_give_no_bounds():
+    assert lower_rank(6, points=5) == 0
+    assert median_interval([1, 2, 3, 4, 5, 6], points=5) == Interval(None, None)
+
+
+def test_there_may_be_thousands_of_seeds():
+    interval = median_interval(range(1, 2001))
+
+    assert (interval.low, interval.high) == pytest.approx((957, 1044), abs=2)  # 1000 -+ 1.96 sqrt(500)

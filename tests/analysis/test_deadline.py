@@ -47,7 +47,7 @@ def test_the_best_in_equal_time_is_the_largest_batch_whose_step_is_as_short_as_t
     assert best.value == 1.999
     assert best.trial.metaparameters == {"learning_rate": 1 / 65_536}
     assert best.seconds.value <= SECONDS
-    assert best.untold == ()
+    assert (best.raced, best.spent) == ((), ())
 
 
 def test_more_time_is_used():
@@ -55,7 +55,8 @@ def test_more_time_is_used():
 
     assert best is not None
     assert best.value == 1.0
-    assert set(best.untold) == set(GOLF)  # all of them ended before
+    assert set(best.spent) == set(GOLF)  # all of them ended before, by their budget
+    assert best.raced == ()
 
 
 def test_a_metric_of_which_more_is_better_is_maximised():
@@ -77,7 +78,7 @@ def test_a_race_that_ended_before_the_deadline_is_told():
     best = best_by_deadline([raced], goal, 10.0, lambda size, workers: Expected(0.01))
 
     assert best is not None
-    assert (best.value, best.step, best.untold) == (0.04, 300, (64,))
+    assert (best.value, best.step, best.raced, best.spent) == (0.04, 300, (64,), ())
 
 
 def test_workers_are_taken_where_they_bring_something():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -174,3 +175,25 @@ def test_importing_the_analysis_brings_in_neither_scipy_nor_drawing_nor_training
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "[]"
+
+
+def test_a_batch_size_at_which_all_trials_diverged_tells_nothing_of_steps(results, make_result):
+    diverged = make_result([[3.0]] * 2, {0: Status.INFEASIBLE, 1: Status.INFEASIBLE}, batch_size=64, end_step=590)
+    without, found = summarise(results[:2] + results[3:], GOAL), summarise([*results[:2], *results[3:], diverged], GOAL)
+
+    assert found.rows[-1].ended_by == "divergence"
+    assert (found.fit.b_crit, found.fit.censored) == (without.fit.b_crit, ())
+    assert "At batch size 64 no trial completed: nothing is known of its steps." in found.warnings
+
+
+def test_no_curve_is_fitted_where_the_batch_size_changes_on_the_way(make_result):
+    """The examples of each study are four times its steps, whatever the first batch size is."""
+    results = [make_result([falling(first)] * 2, batch_size=size) for first, size in ((500, 1), (260, 2), (120, 8))]
+    grown = [
+        replace(each, measurements=replace(each.measurements, examples=4 * each.measurements.step)) for each in results
+    ]
+    summary = summarise(grown, GOAL)
+
+    assert summarise(results, GOAL).fit is not None
+    assert (summary.fit, summary.regimes) == (None, None)
+    assert "The batch size changes on the way" in summary.warnings[0]

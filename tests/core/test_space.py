@@ -136,3 +136,12 @@ def test_a_point_needs_one_unit_for_each_dimension():
 
     with pytest.raises(ValueError, match="longer"):
         space.point([0.1, 0.2])
+
+
+def test_half_lives_far_below_the_batch_size_lie_at_the_end_of_their_range():
+    """At 262,144 examples an update, a half-life of 100 leaves nothing: momentum is 0, whose half-life is none."""
+    half_life = Range(min=100, max=1e6, scale="log", unit="half_life_examples").read_at(262_144)
+
+    assert half_life.ends[0] == 0.0
+    assert half_life.share(0.0) == 0.0
+    assert half_life.share(half_life.at(0.9)) == pytest.approx(0.9)

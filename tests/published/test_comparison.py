@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from batchlab.core.goal import Goal
@@ -44,6 +46,14 @@ def test_the_sentence_tells_range_source_and_confidence():
         "Steps are 2.00 times the published ones at the one batch size that can be compared "
         "(Figure 3, read off the picture with low confidence, both taken as equal at batch size 2)."
     ) == compare_published(FC, FC_GOAL, {2: 2002, 32: 364}).sentence
+
+
+def test_the_sentence_holds_minima_against_the_published_minima_too():
+    found = compare_published(CNN, CNN_GOAL, {32: 1150})
+
+    assert "Steps are 0.50 times the published ones (minima, as the published ones are, 0.40 times) at the one" in (
+        replace(found, minimum_ratios={32: 0.4}).sentence
+    )
 
 
 def test_batch_sizes_that_were_not_published_are_not_compared():

@@ -112,7 +112,7 @@ def test_the_page_tells_answer_protocol_warnings_fit_training_spec_and_environme
     assert "At batch size 1 the goal was not reached within the budget of 20,000 steps." in text
     assert "Perfect scaling (efficiency of 80 % or more) up to" in text
     assert "confirmed medians" in text
-    assert "the race saved 75 %" in text
+    assert "every trial to its budget would be 48,000 (4 times)" in text
     assert 'name = "digits"' in text
     assert "versions.torch" in text
 

@@ -239,3 +239,23 @@ def test_tables_do_not_bring_in_drawing():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+def test_a_part_of_a_dataset_is_not_held_against_what_was_published_of_all_of_it(make_summary):
+    summary = make_summary(workload="mnist/simple_cnn_base/nesterov_momentum", sizes=(32, 128))
+    summary = dataclasses.replace(summary, goal=Goal.read("val/classification_error < 0.01"))
+
+    assert published_beside(summary) is not None
+    assert published_beside(dataclasses.replace(summary, has_whole_data=False)) is None
+
+
+def test_minima_stand_beside_the_ratio_of_what_is_no_minimum(make_summary):
+    summary = make_summary(workload="mnist/simple_cnn_base/nesterov_momentum", sizes=(32, 128), seeds=6)
+    summary = dataclasses.replace(summary, goal=Goal.read("val/classification_error < 0.01"))
+    published = published_beside(summary)
+
+    minima = dataclasses.replace(summary, headline="minimum")
+
+    assert published.minimum_ratios == published_beside(minima).ratios
+    assert "Of minima" in steps_table(summary, published).header
+    assert "Of minima" not in steps_table(minima, published_beside(minima)).header

@@ -153,7 +153,7 @@ def test_few_trials_give_a_hint(make_summary):
 
 def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0))
-    summary = replace(summary, regimes=replace(summary.regimes, source="shape"))
+    summary = replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
 
     assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(summary)
 
@@ -291,7 +291,9 @@ def test_the_protocol_is_stated(make_summary, protocol, sentence):
 def test_a_race_that_nobody_won_was_run_to_its_budget(make_summary):
     summary = make_summary(sizes=(1, 4), unreached=(1, 4), protocol=RACE.model_copy(update={"max_steps": 20_000}))
 
-    assert words.protocol(summary) == "Raced, but no trial met the goal: every trial was trained to its budget."
+    assert words.protocol(summary) == (
+        "Raced, but no trial met the goal: every trial that did not diverge was trained to its budget."
+    )
 
 
 def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
@@ -341,10 +343,14 @@ def test_exact_steps_have_no_interval_in_the_details(make_summary):
     assert "Contradicted by" not in found
 
 
-def test_the_saving_of_the_race_is_a_share_of_the_full_protocol():
-    told = words.training_cost({"trained_steps": 12_000, "full_steps": 48_000})
+def test_what_the_race_saved_is_told_against_the_full_protocol_and_of_a_race_alone():
+    cost = {"trained_steps": 12_000, "full_steps": 48_000, "protocol": "race"}
 
-    assert told == "12,000 steps were trained instead of 48,000 in full: the race saved 75 %."
+    assert words.training_cost(cost) == (
+        "12,000 steps were trained; every trial to its budget would be 48,000 (4 times)."
+    )
+    assert "(1,000 times)" in words.training_cost({**cost, "full_steps": 12_000_000})
+    assert words.training_cost({**cost, "protocol": "full"}) == "12,000 steps were trained."
     assert words.training_cost({"trained_steps": 12_000}) == "12,000 steps were trained."
     assert words.training_cost({"protocol": "full"}) is None
 
@@ -362,3 +368,11 @@ def test_a_batch_size_whose_fresh_seeds_missed_the_goal_is_named(make_summary):
         "Not confirmed at batch size 4: half or more of the runs with fresh seeds missed the goal within 900 steps."
         in words.protocol(replace(summary, rows=rows, headline="best_of"))
     )
+
+
+def test_exact_steps_that_no_hyperbola_describes_are_told_as_such(make_summary):
+    summary = make_summary(protocol=Protocol(kind="full", is_closed_form=True))
+    shape = dataclasses.replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
+
+    assert "The critical batch size is " in words.answer(summary)
+    assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.regime_end import RegimeEnd
@@ -27,12 +28,50 @@ def advise(
 not seen: batch size 512 would tell.'
     """
     reached = [row for row in rows if row.steps]
-    found = []
-    if not is_closed_form:
-        found.append(_too_few(reached))
-    found.append(_unknown("Where perfect scaling ends", perfect, reached, is_closed_form))
-    found.append(_unknown("Where the maximal regime begins", maximal, reached, is_closed_form))
+    tried = _Tried([row.batch_size for row in reached], [row.batch_size for row in rows])
+    if is_closed_form:
+        found = [
+            _unseen("Where perfect scaling ends", perfect, tried.below if perfect.low is None else tried.above),
+            _unseen("Where the maximal regime begins", maximal, tried.above if maximal.high is None else tried.below),
+        ]
+    else:
+        found = [
+            _too_few(reached),
+            _unknown("Where perfect scaling ends", perfect, reached, tried),
+            _unknown("Where the maximal regime begins", maximal, reached, tried),
+        ]
     return " ".join(sentence for sentence in found if sentence) or None
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """The batch sizes that there are, and what another one could tell."""
+
+    reached: Sequence[int]
+    all: Sequence[int]
+
+    @property
+    def above(self) -> str:
+        return self._at(2 * self.reached[-1])
+
+    @property
+    def below(self) -> str:
+        smallest = self.reached[0]
+        return self._at(smallest // 2) if smallest > 1 else "more trials at the smallest batch sizes"
+
+    def near(self, batch_size: float) -> str:
+        """Return the power of two next to a batch size, where nothing as close was tried."""
+        power = 2 ** max(0, round(math.log2(batch_size)))
+        is_tried = any(abs(math.log2(size / power)) < 0.5 for size in self.all)
+        return "" if is_tried else f"batch size {count(power)}, or "
+
+    def _at(self, batch_size: int) -> str:
+        """Return a batch size to train at; longer, where it was tried and did not meet the goal."""
+        return f"batch size {count(batch_size)}{', trained for longer,' if batch_size in self.all else ''}"
+
+
+def _unseen(what: str, end: RegimeEnd, way_out: str) -> str | None:
+    return None if end.value is not None else f"{what} was not seen: {way_out} would tell."
 
 
 def _too_few(rows: Sequence[StepsToResult]) -> str | None:
@@ -44,44 +83,29 @@ def _too_few(rows: Sequence[StepsToResult]) -> str | None:
     return f"{numbers[fewest]} at a batch size {verb} too few for a firm sentence: run {MIN_TRIALS} or more."
 
 
-def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], is_closed_form: bool) -> str | None:
-    sizes = [row.batch_size for row in rows]
-    if is_closed_form:
-        return None if end.value is not None else f"{what} was not seen: batch size {count(2 * sizes[-1])} would tell."
+def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str | None:
     if end.low is None and end.high is None:
         return f"{what} is not known: {_more(rows, 4.0)} would tell."
     if end.high is None:
-        return _seen_from_below(what, end, rows)
+        return _seen_from_below(what, end, rows, tried)
     if end.low is None:
-        return f"{what} was not seen: {_below(sizes)} would tell."
+        return f"{what} was not seen: {tried.below} would tell."
     if end.octaves <= MAX_OCTAVES:
         return None
     factor = significant(end.high / end.low, 2)
-    middle = _untried(math.sqrt(end.low * end.high), sizes)
+    middle = tried.near(math.sqrt(end.low * end.high))
     way_out = f"{middle}{_more(rows, end.octaves / MAX_OCTAVES)}{',' if middle else ''}"
     return f"{what} is known to a factor of {factor} only: {way_out} would tell."
 
 
-def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult]) -> str:
-    largest = rows[-1].batch_size
+def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str:
     if end.value is None or end.low is None:
-        return f"{what} was not seen: batch size {count(2 * largest)} would tell."
-    ways = f"{_more(rows, 4.0)}, or a batch size larger than {count(largest)},"
+        return f"{what} was not seen: {tried.above} would tell."
+    ways = f"{_more(rows, 4.0)}, or a batch size larger than {count(rows[-1].batch_size)},"
     return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} would tell."
-
-
-def _below(sizes: Sequence[int]) -> str:
-    return f"batch size {count(sizes[0] // 2)}" if sizes[0] > 1 else "more trials at the smallest batch sizes"
 
 
 def _more(rows: Sequence[StepsToResult], factor: float) -> str:
     """Return how many trials might do: at the best the luck of a minimum falls as one over their number."""
     fewest = min(row.num_trials for row in rows)
     return f"about {count(max(MIN_TRIALS, math.ceil(min(factor, 8.0) * fewest)))} trials at each batch size"
-
-
-def _untried(batch_size: float, sizes: Sequence[int]) -> str:
-    """Return the power of two next to a batch size, where nothing as close was tried."""
-    near = 2 ** max(0, round(math.log2(batch_size)))
-    is_tried = any(abs(math.log2(size / near)) < 0.5 for size in sizes)
-    return "" if is_tried else f"batch size {count(near)}, or "

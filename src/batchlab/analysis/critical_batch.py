@@ -84,7 +84,7 @@ class CriticalBatchFit:
 def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None:
     """Return the fit through the rows, or None where fewer than three met the goal.
 
-    Rows that did not meet it count as more steps than they were trained for.
+    Rows that did not meet it count as more steps than they were trained for; those whose trials all diverged do not.
 
     >>> from batchlab.analysis import example_workload, steps_to_result
     >>> from batchlab.core.goal import Goal
@@ -98,7 +98,7 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     if len(reached) < MIN_BATCH_SIZES:
         return None
     estimand: Headline = "confirmed" if all(row.estimate("confirmed").value for row in reached) else "minimum"
-    censored = [row for row in rows if not row.is_reached and row.end_step > 0]
+    censored = [row for row in rows if row.ended_by in ("race", "budget") and row.end_step > 0]
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
     steps = np.array([row.estimate(estimand).value for row in reached], dtype=float)
     hyperbola = _fit(batch_sizes, steps, censored)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from batchlab.analysis.best import best_measurement
 from batchlab.analysis.budget import within_steps
 from batchlab.analysis.expected import Expected
-from batchlab.analysis.full_protocol import as_full
+from batchlab.analysis.full_protocol import as_full, is_cut_short
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
@@ -30,8 +30,11 @@ class BestByDeadline:
     num_trials: int
     """Complete trials at its batch size, of which this is the best: the value is a lucky one, and has no interval."""
 
-    untold: tuple[int, ...] = ()
-    """Batch sizes whose training was stored for less than the deadline: with all of it they might do better."""
+    raced: tuple[int, ...] = ()
+    """Batch sizes whose race ended before the deadline: with all of the time they might do better."""
+
+    spent: tuple[int, ...] = ()
+    """Those whose budget did."""
 
 
 def best_by_deadline(
@@ -52,18 +55,18 @@ def best_by_deadline(
     >>> best.value, best.batch_size, best.step, round(best.seconds.value, 2)
     (0.2, 64, 100, 1.14)
     """
-    found, untold = list[BestByDeadline](), set[int]()
+    found, raced, spent = list[BestByDeadline](), set[int](), set[int]()
     for study in studies:
         for count in (count for count in workers if count <= study.batch_size):
             each = step_seconds(study.batch_size, count)
             steps = math.floor(seconds / each.value)
             if study.end_step < steps:
-                untold.add(study.batch_size)
+                (raced if is_cut_short(study) else spent).add(study.batch_size)
             if best := _best(study, goal, steps, each, count):
                 found.append(best)
     sign = 1 if goal.is_lower_better else -1
     first = min(found, key=lambda each: (sign * each.value, each.seconds.value, each.workers), default=None)
-    return replace(first, untold=tuple(sorted(untold))) if first else None
+    return replace(first, raced=tuple(sorted(raced)), spent=tuple(sorted(spent))) if first else None
 
 
 def _best(study: StudyResult, goal: Goal, steps: int, each: Expected, workers: int) -> BestByDeadline | None:

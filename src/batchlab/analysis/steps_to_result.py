@@ -7,7 +7,7 @@ metric need not stay beyond the goal afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -88,10 +88,12 @@ class StepsToResult:
         return self.steps == 0
 
     @property
-    def ended_by(self) -> Literal["race", "budget"] | None:
-        """What ended training where the goal was not met; None where it was."""
+    def ended_by(self) -> Literal["race", "budget", "divergence"] | None:
+        """What ended training where the goal was not met, divergence if no trial completed; None where it was met."""
         if self.is_reached:
             return None
+        if self.num_trials == 0:
+            return "divergence"
         return "race" if ends_early(self.protocol, self.end_step) else "budget"
 
     def estimate(self, headline: Headline) -> Estimate:
@@ -172,6 +174,12 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         protocol=result.protocol,
         top_trials=tuple(trials[trial_id] for trial_id in top_trials(steps_by_trial)),
     )
+
+
+def measured_steps(rows: Iterable[StepsToResult], headline: Headline) -> dict[int, float]:
+    """Return a named answer by batch size, for those that have one above zero."""
+    found = {row.batch_size: row.estimate(headline).value for row in rows}
+    return {size: value for size, value in found.items() if value}
 
 
 def top_trials(steps_by_trial: Mapping[int, int | None]) -> tuple[int, ...]:

@@ -47,6 +47,12 @@ class WorkloadSummary:
     tuned: tuple[TunedPoint, ...]
     """The best metaparameters, for the rows that met the goal by training."""
 
+    has_one_batch_size: bool = True
+    """Whether every update of a study had its batch size: a curve over batch sizes that change has no hyperbola."""
+
+    has_whole_data: bool = True
+    """Whether the workload was trained on all of its dataset, so that its name tells what it is."""
+
     @property
     def is_confirmed(self) -> bool:
         """Whether every batch size that met the goal has a confirmed answer."""
@@ -63,13 +69,23 @@ class WorkloadSummary:
         """What to know before trusting the numbers, a sentence each."""
         found = [
             _start_met(self.rows, self.goal),
-            self.fit.warning if self.fit else _no_fit(self.rows),
+            self.fit.warning if self.fit else self._no_fit,
             _uneven(self.rows),
             *_unreached(self.rows),
             _stuck(self.rows),
             _edges(self.tuned),
         ]
         return tuple(warning for warning in found if warning)
+
+    @property
+    def _no_fit(self) -> str:
+        if not self.has_one_batch_size:
+            return "The batch size changes on the way, and each row is named by its first: no curve is fitted to them."
+        fitted = sum(bool(row.steps) for row in self.rows)
+        return (
+            f"The critical batch size needs {MIN_BATCH_SIZES} batch sizes that reach the goal by training; "
+            f"{fitted} of {len(self.rows)} did."
+        )
 
 
 def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> WorkloadSummary:
@@ -86,7 +102,8 @@ def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None
     _check_one_workload(results)
     rows = tuple(steps_to_result(result, goal, num_trials) for result in results)
     headline = choose_headline(rows)
-    fit = fit_critical_batch(rows)
+    has_one = all(result.has_one_batch_size for result in results)
+    fit = fit_critical_batch(rows) if has_one else None
     return WorkloadSummary(
         workload=results[0].workload,
         goal=goal,
@@ -96,6 +113,8 @@ def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None
         fit=fit,
         regimes=find_regimes(rows, fit),
         tuned=tuned_points(rows, headline),
+        has_one_batch_size=has_one,
+        has_whole_data=all(result.has_whole_data for result in results),
     )
 
 
@@ -196,14 +215,6 @@ def _check_one_workload(results: list[StudyResult]) -> None:
             raise InputError(f"Two studies of {workloads[0]} have batch size {after}. Use one of them.")
 
 
-def _no_fit(rows: tuple[StepsToResult, ...]) -> str:
-    fitted = sum(bool(row.steps) for row in rows)
-    return (
-        f"The critical batch size needs {MIN_BATCH_SIZES} batch sizes that reach the goal by training; "
-        f"{fitted} of {len(rows)} did."
-    )
-
-
 def _uneven(rows: tuple[StepsToResult, ...]) -> str | None:
     numbers = [row.num_trials for row in rows]
     if min(numbers) == max(numbers):
@@ -243,6 +254,8 @@ def _unreached(rows: tuple[StepsToResult, ...]) -> list[str]:
         )
     if spent:
         found.append(f"{_not_reached(spent)} within the budget of {_end_steps(spent)} steps.")
+    if diverged := [row.batch_size for row in rows if row.ended_by == "divergence"]:
+        found.append(f"At batch size {listed(diverged)} no trial completed: nothing is known of its steps.")
     return found
 
 

@@ -289,5 +289,5 @@ def _deadline_json(best: BestByDeadline) -> dict[str, Any]:
         "seconds_ci": interval_json(best.seconds.interval),
         "trials": best.num_trials,
         "extrapolated": best.seconds.is_extrapolated,
-        "not_trained_that_long": list(best.untold),
+        "not_trained_that_long": sorted({*best.raced, *best.spent}),
     }

@@ -30,6 +30,8 @@ class StudyResult:
 
     protocol: Protocol = IMPORTED
     confirmation: Confirmation | None = None
+    has_whole_data: bool = True
+    """Whether it was trained on all of the dataset that its workload's name tells."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "measurements", self.measurements.counted(self.batch_size))

@@ -109,7 +109,8 @@ class Range(Value):
             return 0.5
         if self._is_converted:
             assert self.unit is not None and self.batch_size is not None
-            value = max(from_native(value, self.unit, self.batch_size), math.ulp(0.0))
+            # At a large batch size a half-life may round to none at all.
+            value = min(max(from_native(value, self.unit, self.batch_size), self.min), self.max)
         if self.scale == "log":
             return math.log(value / self.min) / math.log(self.max / self.min)
         if self.scale == "reverse_log":

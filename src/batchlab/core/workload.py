@@ -75,6 +75,11 @@ class Workload(Value):
         return self.dataset.name == "nqm"
 
     @property
+    def has_whole_data(self) -> bool:
+        """Whether the dataset is as its name tells, but for the scaling of its inputs."""
+        return self.dataset.options.keys() <= {"scaling"}
+
+    @property
     def schedules_batch_size(self) -> bool:
         """Whether the batch size changes on the way: whichever schedule does that says so by its option `of`."""
         return bool(self.schedule.options.get("of") == "batch_size")

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from batchlab.analysis import StepsToResult, WorkloadSummary
 from batchlab.analysis.headline import Headline, choose_headline
+from batchlab.analysis.steps_to_result import measured_steps
 from batchlab.errors import InputError
 from batchlab.plots.answers import answer_label, span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Panel, Series
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import (
-    measured_steps,
     perfect_series,
     published_series,
     steps_axes,
@@ -94,7 +94,8 @@ def _series(
         if missed:
             yield missed
         measured = measured_steps(summary.rows, headline)
-        beside = compare_published(summary.workload, summary.goal, measured) if published else None
+        is_comparable = published and summary.has_whole_data
+        beside = compare_published(summary.workload, summary.goal, measured) if is_comparable else None
         if beside:
             yield published_series(summary.workload, summary.goal, beside)
 

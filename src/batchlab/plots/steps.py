@@ -59,12 +59,6 @@ def unreached_series(workload: str, goal: Goal, rows: Iterable[StepsToResult]) -
     )
 
 
-def measured_steps(rows: Iterable[StepsToResult], headline: Headline) -> dict[int, float]:
-    """Return a named answer by batch size, for those that have one above zero."""
-    found = {row.batch_size: row.estimate(headline).value for row in rows}
-    return {size: value for size, value in found.items() if value}
-
-
 def published_series(workload: str, goal: Goal, found: PublishedComparison) -> Series:
     """Return published points on the scale of the measured ones."""
     return Series(

@@ -10,6 +10,7 @@ import numpy as np
 from batchlab.analysis import Regime, StepsToResult, WorkloadSummary
 from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.headline import Headline
+from batchlab.analysis.steps_to_result import measured_steps
 from batchlab.analysis.text import listed
 from batchlab.plots.answers import answer_label, critical_label, fit_label
 from batchlab.plots.draw import draw_sheet
@@ -17,7 +18,6 @@ from batchlab.plots.panel import AxisValue, Panel, Point, Series, Span
 from batchlab.plots.regime_spans import regime_spans, unknown_span
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import (
-    measured_steps,
     perfect_series,
     published_series,
     steps_axes,
@@ -89,7 +89,8 @@ class StepsCurveData:
 def steps_curve_data(summary: WorkloadSummary, *, published: bool = False) -> StepsCurveData:
     """Return what the figure of `summary` shows, beside the published points where they are wanted and known."""
     measured = measured_steps(summary.rows, summary.headline)
-    beside = compare_published(summary.workload, summary.goal, measured) if published else None
+    is_comparable = published and summary.has_whole_data
+    beside = compare_published(summary.workload, summary.goal, measured) if is_comparable else None
     sizes = {row.batch_size for row in summary.rows}
     elsewhere = {size: steps for size, steps in beside.steps.items() if size not in sizes} if beside else {}
     return StepsCurveData(

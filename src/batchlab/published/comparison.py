@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from batchlab.core.goal import Goal
 from batchlab.published.points import Confidence, PublishedCurve, published_curve
@@ -26,6 +26,9 @@ class PublishedComparison:
     ratios: dict[int, float]
     """Measured over published steps, at the batch sizes that both have; not at the anchor."""
 
+    minimum_ratios: dict[int, float] = field(default_factory=dict)
+    """The same of minima over trials, which is what was published; empty where `ratios` are of minima themselves."""
+
     @property
     def label(self) -> str:
         """What the published points are, for a legend."""
@@ -37,14 +40,19 @@ class PublishedComparison:
         """How the measured steps compare, in a sentence."""
         if not self.ratios:
             return f"No batch size can be compared with the published curve ({self.source})."
-        low, high = (f"{pick(self.ratios.values()):.2f}" for pick in (min, max))
-        span = low if low == high else f"{low} to {high}"
         sizes = "one batch size" if len(self.ratios) == 1 else f"{len(self.ratios)} batch sizes"
         scaled = f", both taken as equal at batch size {self.anchor:,}" if self.anchor is not None else ""
+        minima = _span(self.minimum_ratios) if self.minimum_ratios else ""
         return (
-            f"Steps are {span} times the published ones at the {sizes} that can be compared "
-            f"({self.source}, read off the picture with {self.confidence} confidence{scaled})."
+            f"Steps are {_span(self.ratios)} times the published ones"
+            f"{f' (minima, as the published ones are, {minima} times)' if minima else ''} at the {sizes} that can be "
+            f"compared ({self.source}, read off the picture with {self.confidence} confidence{scaled})."
         )
+
+
+def _span(ratios: Mapping[int, float]) -> str:
+    low, high = (f"{pick(ratios.values()):.2f}" for pick in (min, max))
+    return low if low == high else f"{low} to {high}"
 
 
 def compare_published(workload: str, goal: Goal, measured: Mapping[int, float]) -> PublishedComparison | None:

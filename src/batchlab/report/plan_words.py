@@ -10,6 +10,7 @@ from batchlab.analysis.text import count, listed, significant
 from batchlab.analysis.training_plan import ClosedForm
 from batchlab.report.blocks import Table
 from batchlab.report.interval_words import interval_text, spell_time, time_unit
+from batchlab.report.tables import format_value
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
@@ -74,22 +75,29 @@ def _learning_rate(plan: TrainingPlan, row: PlanRow) -> str:
     point = plan.nearest_tuned(row.batch_size)
     if point is None or point.learning_rate is None:
         return ""
-    best, (low, high) = significant(point.learning_rate), _region(plan, point)
-    found = best if low == high else f"{significant(low)} to {significant(high)}, best {best}"
+    found, around = _rate_region(point, point.learning_rate), _rates_around(plan, point)
     others = {name: value for name, value in point.metaparameters.items() if name != "learning_rate"}
-    named = ", ".join(f"{name.replace('_', ' ')} {significant(value)}" for name, value in others.items())
+    named = ", ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in others.items())
     where = "" if point.batch_size == row.batch_size else f"as found at batch size {count(point.batch_size)}"
-    more = ", ".join(text for text in (named and f"with {named}", where) if text)
+    more = ", ".join(text for text in (named and f"with {named}", where, around) if text)
     return f" and a learning rate of {found}{f' ({more})' if more else ''}"
 
 
-def _region(plan: TrainingPlan, point: TunedPoint) -> tuple[float, float]:
-    """Return the learning rates of the top trials; of too few, what was best at the batch sizes on both sides."""
-    if region := point.region_of("learning_rate"):
-        return region
+def _rate_region(point: TunedPoint, best: float) -> str:
+    """Return the learning rates of the top trials, or where those are too few, the best alone."""
+    low, high = (format_value(rate) for rate in point.region_of("learning_rate") or (best, best))
+    return format_value(best) if low == high else f"{low} to {high}, best {format_value(best)}"
+
+
+def _rates_around(plan: TrainingPlan, point: TunedPoint) -> str:
+    """Return what was best at the batch sizes on both sides, where the top trials of this one are too few to tell."""
     place = plan.tuned.index(point)
-    rates = [one.learning_rate for one in plan.tuned[max(0, place - 1) : place + 2] if one.learning_rate is not None]
-    return min(rates), max(rates)
+    near = [one for one in plan.tuned[max(0, place - 1) : place + 2] if one.learning_rate is not None]
+    rates = [one.learning_rate for one in near if one.learning_rate is not None]
+    if point.region_of("learning_rate") or min(rates) == max(rates):
+        return ""
+    sizes = f"{count(near[0].batch_size)} to {count(near[-1].batch_size)}"
+    return f"the best at batch sizes {sizes} were {format_value(min(rates))} to {format_value(max(rates))}"
 
 
 def _others(plan: TrainingPlan) -> Iterator[str]:
@@ -124,18 +132,20 @@ def _by_deadline(plan: TrainingPlan) -> Iterator[str]:
     if best is None or plan.goal is None:
         yield f"{within} no stored trial has improved on its start."
         return
-    point = ", ".join(f"{name} {significant(value)}" for name, value in best.trial.metaparameters.items())
+    point = ", ".join(f"{name} {format_value(value)}" for name, value in best.trial.metaparameters.items())
     beyond = " (its step time is extrapolated)" if best.seconds.is_extrapolated else ""
     yield (
         f"{within} the best {plan.goal.metric} is {significant(best.value)}, at batch size {count(best.batch_size)} "
         f"on {_workers(best.workers)} with {point}: step {count(best.step)}, after {spell_time(best.seconds)}{beyond}. "
         f"It is the best of n = {count(best.num_trials)} trials there, lucky as well as good, and has no interval."
     )
-    if best.untold:
-        yield (
-            f"Batch size {listed(best.untold)} was trained for less than that, as a race ends early: with all of the "
-            'time it might do better (protocol = "full").'
-        )
+    for sizes, why, way_out in (
+        (best.raced, "as a race ends early", 'protocol = "full"'),
+        (best.spent, "to the end of its budget", "a larger max_steps or max_examples"),
+    ):
+        if sizes:
+            short = f"Batch size {listed(sizes)} was trained for less than that, {why}"
+            yield f"{short}: with all of the time it might do better ({way_out})."
 
 
 def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iterator[str]:

@@ -12,7 +12,7 @@ from batchlab.analysis.interval import Interval
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.core.goal import Goal
-from batchlab.report.tables import format_interval, format_share, format_steps, span
+from batchlab.report.tables import format_interval, format_steps, span
 
 _ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
 
@@ -107,10 +107,10 @@ def training_cost(protocol: Mapping[str, Any]) -> str | None:
     trained, full = protocol.get("trained_steps"), protocol.get("full_steps")
     if trained is None:
         return None
-    if not full or full <= trained:
+    if protocol.get("protocol") != "race" or not full or full <= trained:
         return f"{count(trained)} steps were trained."
-    saved = format_share(1 - trained / full)
-    return f"{count(trained)} steps were trained instead of {count(full)} in full: the race saved {saved}."
+    factor = f"{full / trained:.2g}" if full < 10 * trained else f"{full / trained:,.0f}"
+    return f"{count(trained)} steps were trained; every trial to its budget would be {count(full)} ({factor} times)."
 
 
 def facts(values: Mapping[str, Any], place: str = "") -> list[tuple[str, str]]:
@@ -178,6 +178,8 @@ def _end_of_training(rows: Sequence[StepsToResult]) -> str:
         steps = [row.end_step for row in rows if row.ended_by == ended_by]
         if steps:
             found.append(f"{words} {span(steps)}{' steps' if ended_by == 'budget' else ''}")
+    if any(row.ended_by == "divergence" for row in rows):
+        found.append("before all diverged")
     return " or ".join(found)
 
 
@@ -186,12 +188,13 @@ def _critical(summary: WorkloadSummary) -> str:
     if fit is None:
         return "The critical batch size could not be determined."
     if _is_exact(fit) and fit.b_crit is not None:
-        return f"The critical batch size is {significant(fit.b_crit)}, without an interval: steps are exact here."
+        return _exactly(fit.b_crit, fit, summary)
     low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
     if low is None and high is None:
         return "The critical batch size could not be determined."
     if fit.b_crit is None or low is None or high is None:
-        return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')} (95 %)."
+        share = "" if _is_exact(fit) else " (95 %)"
+        return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')}{share}."
     found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {_ESTIMANDS[fit.estimand]})"
     if fit.contradicted_by:
         sizes = listed(fit.contradicted_by)
@@ -207,6 +210,18 @@ def _critical(summary: WorkloadSummary) -> str:
         return (
             f"The critical batch size lies between {span} (95 % interval, from {_ESTIMANDS[fit.estimand]}; "
             f"the fit says {significant(fit.b_crit)})."
+        )
+    return f"The critical batch size is {found}."
+
+
+def _exactly(b_crit: float, fit: CriticalBatchFit, summary: WorkloadSummary) -> str:
+    found = f"{significant(b_crit)}, without an interval: steps are exact here"
+    if fit.contradicted_by:
+        sizes = listed(fit.contradicted_by)
+        return f"A fit puts the critical batch size at {found}. Batch size {sizes} contradicts it: see the notes."
+    if summary.regimes is not None and summary.regimes.source == "shape":
+        return (
+            f"A hyperbola does not describe these steps well; fitted all the same, its critical batch size is {found}."
         )
     return f"The critical batch size is {found}."
 
@@ -274,8 +289,8 @@ def _size(batch_size: float) -> str:
 
 
 def _race(summary: WorkloadSummary) -> str:
-    if all(row.ended_by == "budget" for row in summary.rows):
-        return "Raced, but no trial met the goal: every trial was trained to its budget."
+    if not any(row.is_reached or row.ended_by == "race" for row in summary.rows):
+        return "Raced, but no trial met the goal: every trial that did not diverge was trained to its budget."
     factor = summary.protocol.race_factor
     until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
     return f"Raced: trials ended {until} the first that met the goal, so counts of diverged and stuck ones end there."

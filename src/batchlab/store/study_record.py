@@ -155,4 +155,5 @@ class StudyRecord(Value):
             end_step=self.end_step,
             protocol=self.protocol,
             confirmation=confirmation,
+            has_whole_data=self.study is None or self.study.workload.has_whole_data,
         )
