@@ -94,7 +94,9 @@ def millions(kind: str) -> bytes:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="the memory cannot be measured here")
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] if place % 4 else []) for place, case in enumerate(CASES)]
+)
 def test_it_is_one_line_within_seconds_and_memory(tmp_path, case):
     arguments, words = CASES[case]
     os.mkfifo("pipe")

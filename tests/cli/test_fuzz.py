@@ -29,7 +29,7 @@ def loads_only(monkeypatch):
     monkeypatch.setattr("batchlab.cli.dry_run.print_dry_run", lambda *arguments: None)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_a_random_spec_is_run_or_refused_in_one_line(call, loads_only, seed):
     dice = random.Random(seed)
     for case in range(CASES):
@@ -38,7 +38,7 @@ def test_a_random_spec_is_run_or_refused_in_one_line(call, loads_only, seed):
     assert [path.name for path in Path.cwd().iterdir()] == ["fuzzed.toml"]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_random_setting_is_taken_or_refused_in_one_line(call, loads_only, seed):
     dice = random.Random(seed)
     for case in range(CASES):
@@ -46,7 +46,7 @@ def test_a_random_setting_is_taken_or_refused_in_one_line(call, loads_only, seed
         assert_answered(call("run", study, "--dry-run", "--set", specs.setting(dice)), (seed, case))
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_random_arguments_are_answered_or_refused_in_one_line(call, loads_only, seed):
     dice = random.Random(seed)
     for case in range(CASES // 2):

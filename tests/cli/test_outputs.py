@@ -48,7 +48,14 @@ def test_answers_into_a_closed_output_are_no_error(small_lab):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("variables", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}, {"LANG": "C", "LC_ALL": ""}])
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"LC_ALL": "C"},
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+        pytest.param({"LANG": "C", "LC_ALL": ""}, marks=pytest.mark.slow),
+    ],
+)
 def test_names_that_are_no_utf_8_are_printed_escaped(small_lab, variables):
     lab = os.fsdecode(b"l\xffb")
     os.rename("lab", lab)

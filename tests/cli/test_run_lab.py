@@ -108,8 +108,8 @@ LONG_CURVES = [
 @pytest.mark.parametrize(
     ("settings", "max_bytes", "name"),
     [
-        ([], 10, "lab.json"),
-        ([], 100, "sweep.json"),
+        pytest.param([], 10, "lab.json", marks=pytest.mark.slow),
+        pytest.param([], 100, "sweep.json", marks=pytest.mark.slow),
         (MANY_POINTS, 2000, "study.json"),
         # Shared memory of the workers is a file of 64 KiB.
         pytest.param(LONG_CURVES, 80_000, "trials-[0-9-]*.parquet", marks=pytest.mark.slow),

@@ -94,7 +94,7 @@ def test_bare_names_mean_what_they_always_meant():
     assert (bare.train.inputs.min(), bare.train.inputs.max()) == (0, 1)
 
 
-@pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
+@pytest.mark.parametrize("name", ["mnist", pytest.param("fashion_mnist", marks=pytest.mark.slow)])
 def test_mnist_is_scaled_by_its_55000_training_images(shared_data, name):
     loaded = registry.load(Named(name=name, scaling="standard"), shared_data)
     train = loaded.train.inputs

@@ -87,6 +87,7 @@ def test_a_script_without_a_guard_is_told_in_one_sentence(tmp_path):
     assert not (tmp_path / "lab").exists()
 
 
+@pytest.mark.slow
 def test_a_built_in_workload_without_a_guard_is_told_as_well(tmp_path):
     script = """
 import batchlab
@@ -104,6 +105,7 @@ except batchlab.BatchlabError as error:
     assert said == ""
 
 
+@pytest.mark.slow
 def test_a_large_trainer_without_a_guard_is_told_as_well(tmp_path):
     """The worker dies before it has read all that it is sent."""
     large = OWN.replace("class Own:", "class Own:\n    def __init__(self):\n        self.data = bytes(10**7)\n")
@@ -122,6 +124,7 @@ def test_a_script_that_workers_cannot_import_is_told_with_what_it_raised(tmp_pat
     assert said == ""
 
 
+@pytest.mark.slow
 def test_a_script_from_stdin_is_told(tmp_path):
     printed, said = run_python(tmp_path, "-", input=OWN + "main()\n")
 
@@ -141,6 +144,7 @@ def test_a_class_from_a_prompt_or_a_notebook_cell_is_told(tmp_path):
     assert said == ""
 
 
+@pytest.mark.slow
 def test_a_class_from_a_file_serves_a_prompt(tmp_path):
     (tmp_path / "own.py").write_text(OWN)
 
