@@ -16,7 +16,7 @@ from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split
-from batchlab.engine.torch_random import torch_seed
+from batchlab.engine.global_random import torch_seed
 from batchlab.models.ghost_norm import GhostNorm
 from tests.states import equal, trained
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from batchlab.engine.torch_random import seed_torch
+from batchlab.engine.global_random import seed_torch
 
 
 class Kept:

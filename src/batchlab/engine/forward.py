@@ -19,7 +19,7 @@ from torch.func import functional_call, vmap
 
 from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.torch_random import fork_rng
+from batchlab.engine.global_random import fork_rng
 from batchlab.models.base import Network, Packable
 from batchlab.models.ghost_norm import GhostNorm
 

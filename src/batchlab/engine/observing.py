@@ -10,7 +10,7 @@ from torch import Tensor
 
 from batchlab.engine.observer import Observer, Seen
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.torch_random import fork_rng
+from batchlab.engine.global_random import fork_rng
 from batchlab.errors import TrainerError, shown, unknown_name
 from batchlab.optim.base import State
 

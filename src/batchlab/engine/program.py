@@ -22,7 +22,7 @@ from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.sharing import share_trials
 from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.timetable import Timetable
-from batchlab.engine.torch_random import fork_rng
+from batchlab.engine.global_random import fork_rng
 from batchlab.engine.trainable import Trainable
 from batchlab.engine.updating import Updating
 from batchlab.engine.work import count_multiplications

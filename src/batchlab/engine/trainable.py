@@ -14,7 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.forward import Forward, has_own_form
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.torch_random import fork_rng, seed_torch, torch_seed
+from batchlab.engine.global_random import fork_rng, seed_torch, torch_seed
 from batchlab.models.base import Network
 
 

@@ -20,7 +20,7 @@ from batchlab.own.raised import raised
 Collate = Callable[[list[Any]], Any]
 """From a list of items to a batch, as torch's DataLoader takes it."""
 
-# The last key of a stream of Stream.NOISE, beside `engine.torch_random.TORCH`. Stored results depend on them.
+# The last key of a stream of Stream.NOISE, beside `engine.global_random.TORCH`. Stored results depend on them.
 TRAINED = 2
 EVALUATED = 3
 

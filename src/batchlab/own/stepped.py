@@ -14,7 +14,7 @@ from batchlab.core.study import Study
 from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.torch_random import fork_rng, seed_torch
+from batchlab.engine.global_random import fork_rng, seed_torch
 from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.errors import TrainerError
 from batchlab.own.content import each_tensor, moved
