@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import batchlab
+from batchlab.core.entry import add_entry, one_of
 from batchlab.errors import InputError
 from batchlab.models.registry import ModelEntry
 from batchlab.optim.registry import OptimizerEntry, ScheduleEntry
@@ -147,3 +148,15 @@ def test_an_entry_that_is_there_may_be_registered_again():
     batchlab.register(FIGURES["compare"])
 
     assert list(FIGURES).count("compare") == 1
+
+
+def test_a_script_may_register_again_what_its_workers_import_under_another_name():
+    """A worker imports the script as `__mp_main__`, and again to find its study."""
+    registered = {}
+    for module in ("__main__", "__mp_main__", "batchlab_own_study"):
+        sys.modules.setdefault(module, sys.modules["__main__"])
+        entry = OptimizerEntry("signed", module, "__name__", (), options={"kind": one_of("a", "b")})
+        add_entry("optimizer", entry, registered)
+
+    with pytest.raises(InputError, match="There is already optimizer signed"):
+        add_entry("optimizer", OptimizerEntry("signed", "json", "loads", ()), registered)

@@ -24,6 +24,7 @@ from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import BatchlabError
+from batchlab.models.base import Network
 
 CLASSES = 5
 
@@ -166,13 +167,25 @@ def test_auto_keeps_ghosts_whole(ghost_size, fits, expected, make_digits_study, 
     ("size", "ghost_size", "expected"), [(256, 1, 128), (3, 1, 1), (96, 32, 32), (160, 32, 64), (50, 32, 32)]
 )
 def test_a_microbatch_is_halved_in_whole_ghosts(size, ghost_size, expected):
-    assert microbatch.halved(size, ghost_size) == expected
+    assert microbatch.halved(size, ghosts_of(ghost_size)) == expected
 
 
 @pytest.mark.parametrize(("size", "ghost_size", "fewest"), [(1, 1, "one example"), (32, 32, "a ghost of 32 examples")])
 def test_what_cannot_be_halved_is_told(size, ghost_size, fewest):
     with pytest.raises(BatchlabError, match=f"^The device has not enough memory for {fewest}: "):
-        microbatch.halved(size, ghost_size)
+        microbatch.halved(size, ghosts_of(ghost_size))
+
+
+def ghosts_of(size):
+    """A network of ours that computes so many examples together."""
+    network = Network()
+    network.ghost_size = size
+    return network
+
+
+def test_batches_of_somebody_elses_module_are_not_cut_without_a_word():
+    with pytest.raises(BatchlabError, match="not enough memory for 1,024 examples of BatchNorm1d at once: cut batches"):
+        microbatch.halved(1024, nn.BatchNorm1d(4))
 
 
 def test_what_an_example_keeps_is_measured(make_digits_study):

@@ -70,6 +70,11 @@ def test_a_command_that_cannot_be_run_is_one_sentence(make_study, command, sente
         ({"pattern": {"step": "([0-9]+", "val/loss": "(.*)"}}, "workload.pattern.step = ([0-9]+: missing )"),
         ({"pattern": {"step": "[0-9]+", "val/loss": "(.*)"}}, "has 0 groups: put one around the number"),
         ({"metrics_file": "{folder}/m.jsonl"}, 'Unknown placeholder "folder"'),
+        (
+            {"metrics_file": "m.jsonl"},
+            "metrics_file = m.jsonl is the same file for several trials: put in {checkpoint}",
+        ),
+        ({"metrics_file": "{seed}.jsonl"}, "is the same file for several trials"),
         ({"space": ("learning_rate", "seed")}, "search_space.seed: every loop is told its seed"),
     ],
 )
@@ -112,6 +117,25 @@ def test_reports_may_come_by_a_pattern_or_in_a_file(follow):
 
     assert by_pattern == [(7, {"val/loss": 0.5})]
     assert in_file == [(3, {"val/loss": 1.0})]
+
+
+def test_a_file_that_an_earlier_attempt_left_is_not_read_whether_it_is_written_anew_or_appended_to(follow, tmp_path):
+    """One that is written anew and soon is longer than before looks like one that was appended to."""
+    for mode in ("w", "a"):
+        place = tmp_path / "place" / "checkpoint"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "m.jsonl").write_text('{"step": 1, "val/loss": 9}\n')
+        code = f"""
+import sys
+with open(sys.argv[4] + "/m.jsonl", "{mode}") as file:
+    for step in range(1, 5):
+        print('{{"step": %d, "val/loss": 1}}' % step, file=file)
+"""
+
+        found, _ = follow(code, metrics_file="{checkpoint}/m.jsonl")
+
+        assert [step for step, _ in found] == [1, 2, 3, 4]
+        assert {metrics["val/loss"] for _, metrics in found} == {1.0}
 
 
 def test_a_program_that_fails_is_told_with_its_last_line(follow):

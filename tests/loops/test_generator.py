@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from batchlab.core.space import SearchSpace
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError
 from batchlab.loops.generator import GeneratorTrainer
@@ -30,6 +31,31 @@ def test_a_loop_is_given_what_it_has_parameters_for(make_study, tmp_path):
     assert GeneratorTrainer(all_of_it).resumes and not GeneratorTrainer(some).resumes
     assert reports_of(some, make_study(), tmp_path)[0].metrics == {"val/loss": 0.25}
     assert given["seed"] == 0  # the same trial has the same seed
+
+
+def test_whole_numbers_are_given_as_such(make_study, tmp_path):
+    given = {}
+
+    def loop(batch_size, seed, **metaparameters):
+        given.update(metaparameters)
+        yield 1, {"val/loss": 0.5}
+
+    space = {
+        "width": {"min": 4, "max": 16, "type": "integer"},
+        "layers": {"values": [1, 2]},
+        "dropout": {"values": [0, 0.1]},
+        "learning_rate": {"min": 0.5, "max": 4.0},
+    }
+    study = make_study().model_copy(update={"search_space": SearchSpace.model_validate(space)})
+    point = Point(3, {"width": 10.0, "layers": 2.0, "dropout": 0.0, "learning_rate": 2.0})
+    list(GeneratorTrainer(loop).reports(study, point, tmp_path, 0, 0))
+
+    assert {name: type(value) for name, value in given.items()} == {
+        "width": int,
+        "layers": int,
+        "dropout": float,
+        "learning_rate": float,
+    }
 
 
 def test_it_is_closed_where_the_race_is_over(make_study, tmp_path):

@@ -137,6 +137,40 @@ class Listing(Lion):
             self.state[parameter]["seen"] = [1]
 
 
+class Apart(Lion):
+    """Keeps its velocities in a list of its own: each new one begins at zero."""
+
+    def __init__(self, params, lr=1e-3, beta=0.9):
+        super().__init__(params, lr, beta)
+        self.velocities = [torch.zeros_like(each) for each in self.param_groups[0]["params"]]
+
+
+class Late(Lion):
+    """Begins to keep something with its second update."""
+
+    def step(self):
+        super().step()
+        for parameter in self.param_groups[0]["params"]:
+            if "count" in self.state[parameter]:
+                self.state[parameter]["slow"] = parameter.detach().clone()
+            self.state[parameter]["count"] = 1
+
+
+class Asking(Lion):
+    def step(self, closure):
+        super().step()
+
+
+class Needing(Lion):
+    def __init__(self, params, lr, mu):
+        super().__init__(params, lr, mu)
+
+
+class Three(Lion):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.92, 0.99)):
+        super().__init__(params, lr, betas[2])
+
+
 @pytest.fixture
 def registered():
     """Return a function that registers a class, and forget it afterwards."""
@@ -168,6 +202,9 @@ def test_a_class_of_ones_own_trains_rows_by_its_name(registered, drawn):
     [
         (Counting, r"optimizer Counting changes param_groups\[0\]\['beta'\] in an update: keep it in self.state"),
         (Listing, r"optimizer Listing keeps seen, a list: keep it in self.state\[parameter\], as a tensor or a number"),
+        (Apart, r"optimizer Apart keeps tensors in self.velocities, which would be forgotten: keep it in self.state"),
+        (Asking, r"optimizer Asking: step\(\) cannot be called: .* missing 1 required positional argument: 'closure'"),
+        (Needing, r"optimizer Needing: .* missing 1 required positional argument: 'mu'"),
     ],
 )
 def test_a_class_that_keeps_what_would_be_forgotten_is_refused(registered, drawn, kind, sentence):
@@ -175,6 +212,23 @@ def test_a_class_that_keeps_what_would_be_forgotten_is_refused(registered, drawn
 
     with pytest.raises(SpecError, match=sentence):
         optimizer.init(drawn[0])
+
+
+def test_what_is_kept_from_a_later_update_on_is_told(registered, drawn):
+    (start, gradients), name = drawn, registered(Late)
+    parameters, optimizer = start.clone(), load_optimizer(Named(name=name), LAYOUT)
+    state, now = optimizer.init(parameters), columns({"learning_rate": 0.1, "beta": 0.5})
+    optimizer.update(parameters, gradients[0].clone(), state, Now(1, now))
+
+    with pytest.raises(SpecError, match=r"optimizer Late keeps .*\.slow from a later update on: begin with it"):
+        optimizer.update(parameters, gradients[1].clone(), state, Now(2, now))
+
+
+def test_more_than_two_betas_are_numbered(registered):
+    entry = optimizer_entry(Named(name=registered(Three)))
+
+    assert [each.name for each in entry.metaparameters] == ["learning_rate", "beta_1", "beta_2", "beta_3"]
+    assert [each.default for each in entry.metaparameters] == [None, 0.9, 0.92, 0.99]
 
 
 def test_a_class_cannot_take_the_name_of_ours(registered):

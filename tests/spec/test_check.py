@@ -58,6 +58,10 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
             "momentum = 1.5 must be at least 0 and below 1.",
         ),
         ({"search_space.momentum": {"min": 0.5, "max": 1.0}}, "momentum = 1.0 must be at least 0 and below 1."),
+        (
+            {"search_space.momentum": {"values": [0.5, 0.99999999]}},
+            "momentum = 0.99999999 becomes 1 in float32, and must be at least 0 and below 1.",
+        ),
         ({"search_space.momentum": {"values": [0.5, -0.1]}}, "momentum = -0.1 must be at least 0 and below 1."),
         ({"search_space.learning_rate": {"min": 0.0, "max": 1.0}}, "learning_rate = 0.0 must be above 0."),
         ({"search_space.learning_rate": {"values": [0.0]}}, "learning_rate = 0.0 must be above 0."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ class Option:
     """What the value of an option must be: in words, and as a test."""
 
     must_be: str
-    holds: Callable[[Any], bool]
+    holds: Callable[[Any], bool] = field(compare=False)
     words: tuple[str, ...] = ()
     """All that it may be, where these are a few words."""
 
@@ -96,9 +96,19 @@ def find_entry(kind: str, name: str, entries: Mapping[str, AnyEntry], known: Cal
     return entries[name]
 
 
+SCRIPT = ("__main__", "__mp_main__", "batchlab_own_study")
+"""What the user's own file is called by Python, by a worker that imports it, and by us."""
+
+
+def _are_one(one: Entry, other: Entry) -> bool:
+    """Return whether two entries are the same, one of which the user's file may have made when imported again."""
+    first, second = (replace(each, module="" if each.module in SCRIPT else each.module) for each in (one, other))
+    return first == second
+
+
 def add_entry(kind: str, entry: AnyEntry, entries: dict[str, AnyEntry]) -> None:
     """Add an entry from outside; InputError where its name is taken by another, or its code cannot be imported."""
-    if entries.get(entry.name, entry) != entry:
+    if not _are_one(entries.get(entry.name, entry), entry):
         raise InputError(f"There is already {kind} {shown(entry.name)}: give yours another name.")
     try:
         getattr(import_module(entry.module), entry.attribute)

@@ -71,6 +71,11 @@ class Range(Value):
         return self if self.unit is None else self.model_copy(update={"batch_size": batch_size})
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it has whole numbers alone."""
+        return self.type == "integer" and not self._is_converted
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The metaparameter at both ends."""
         return self._native(self.min), self._native(self.max)
@@ -133,6 +138,11 @@ class Values(Value):
     """A list of values, each as likely as the others."""
 
     values: Annotated[Items[float], Field(min_length=1, max_length=MOST_POINTS)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return all(value == int(value) for value in self.values)
 
     def at(self, share: float) -> float:
         """Return the value whose part of [0, 1] holds a share."""

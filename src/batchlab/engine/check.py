@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -117,11 +118,15 @@ def _values(dimension: Range | Values) -> Sequence[float]:
 
 def check_values(study: Study, known: Mapping[str, Metaparameter]) -> None:
     """Check every value that a metaparameter may take against those that it admits."""
-    for name, value in given_metaparameters(study.workload).items():
+    for name, value in _all_values(study):
         _check_value(known[name], value)
+
+
+def _all_values(study: Study) -> Iterator[tuple[str, float]]:
+    """Yield what a study gives its metaparameters, and the ends of what it searches."""
+    yield from given_metaparameters(study.workload).items()
     for name in study.search_space.names:
-        for value in _values(study.search_space[name]):
-            _check_value(known[name], value)
+        yield from ((name, value) for value in _values(study.search_space[name]))
 
 
 def _check_value(metaparameter: Metaparameter, value: float) -> None:
@@ -172,6 +177,10 @@ def _check_metaparameters(study: Study, optional: Iterable[Metaparameter] = ()) 
             raise SpecError(unknown_name(f"metaparameter of {study.workload.name}", name, possible))
     check_given(study, needed.values())
     check_values(study, possible)
+    for name, value in _all_values(study):
+        rounded, bounds = ctypes.c_float(value).value, possible[name].bounds
+        if not bounds.admits(rounded):
+            raise SpecError(f"{name} = {value!r} becomes {rounded:g} in float32, and must be {bounds}.")
 
 
 def _check_batch_size(study: Study, num_examples: int | None, of: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,9 @@ from torch import Tensor
 
 from batchlab.core.tokens import PADDING
 from batchlab.engine.forward import Forward
+from batchlab.engine.global_random import fork_rng, seed_all
 from batchlab.engine.source import Source
+from batchlab.models.base import Network
 
 if TYPE_CHECKING:
     from batchlab.engine.problem import Problem
@@ -28,12 +31,24 @@ CHUNK_PIXELS = 1 << 22
 
 @torch.no_grad()
 def evaluate(problem: Problem, forward: Forward, split: Source) -> dict[str, np.ndarray]:
-    """Return the task's metrics on a split: name -> [K] float64."""
+    """Return the task's metrics on a split: name -> [K] float64.
+
+    A module that is none of ours may change what it is given, and draw at random: it has copies, and draws the same
+    each time.
+    """
     forward.train(False)
+    if isinstance(forward.network, Network):
+        return _metrics(problem, forward, split.chunks(_chunk_examples(problem, split)))
+    with fork_rng(problem.device):
+        seed_all(0)
+        chunks = split.chunks(_chunk_examples(problem, split))
+        return _metrics(problem, forward, ((inputs.clone(), labels.clone()) for inputs, labels in chunks))
+
+
+def _metrics(problem: Problem, forward: Forward, chunks: Iterable[tuple[Tensor, Tensor]]) -> dict[str, np.ndarray]:
     num_trials = len(forward.parameters.values)
     scores = problem.objective.scores(num_trials)
-    chunk = _chunk_examples(problem, split)
-    for inputs, labels in split.chunks(chunk):
+    for inputs, labels in chunks:
         if problem.objective.is_per_token:
             inputs, labels = _without_padding(inputs), _without_padding(labels)
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from batchlab.engine.exchange import ALONE, Exchange
-from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.global_random import fork_rng
+from batchlab.engine.parameters import ParameterMatrix
+from batchlab.errors import TrainerError
 from batchlab.models.base import Network, Packable
 from batchlab.models.ghost_norm import GhostNorm
 
@@ -94,7 +95,12 @@ class Single(Forward):
         """Return [1, B, ...]."""
         if isinstance(self.network, Network):
             self.network.masks = None if masks is None else masks.squeeze(0)
-        logits: Tensor = self.network(inputs.squeeze(0))
+        logits = self.network(inputs.squeeze(0))
+        if not isinstance(logits, Tensor):
+            raise TrainerError(
+                f"{type(self.network).__name__} returned {type(logits).__name__}, not a tensor: return one, or give a "
+                "`training_step` that computes the loss."
+            )
         return logits.unsqueeze(0)
 
     @property

@@ -1,20 +1,24 @@
-"""PyTorch's own random numbers, for modules that are none of ours: set from our streams, given back afterwards."""
+"""The global random numbers of PyTorch, NumPy and Python, from which modules that are none of ours draw: set from our
+streams, given back afterwards.
+"""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from batchlab.core.seeds import Stream, generator
 
 TORCH = 1
-"""The last key of a stream whose one number seeds PyTorch's generator. Stored results depend on it: never change it."""
+"""The last key of a stream whose one number seeds the generators. Stored results depend on it: never change it."""
 
 
 def torch_seed(seed: int, stream: Stream, *key: int) -> int:
-    """Return the seed of PyTorch's generator for a stream: what a module draws there depends on nothing else."""
+    """Return the seed of the generators for a stream: what a module draws there depends on nothing else."""
     return int(generator(seed, stream, *key, TORCH).integers(1 << 63))
 
 
@@ -29,8 +33,20 @@ def seed_torch(seed: int) -> None:
         torch.cuda.manual_seed_all(seed)
 
 
+def seed_all(seed: int) -> None:
+    """Let the generators of PyTorch, NumPy and Python begin at a seed."""
+    seed_torch(seed)
+    np.random.seed(seed % (1 << 32))  # noqa: NPY002 - it is what modules and augmentations draw from
+    random.seed(seed)
+
+
 @contextmanager
 def fork_rng(device: torch.device) -> Iterator[None]:
-    """Leave the state of PyTorch's generators, on the processor and on a device, as it was before."""
-    with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        yield
+    """Leave the state of all generators, PyTorch's on the processor and on a device, as it was before."""
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002

@@ -54,8 +54,17 @@ def largest_microbatch(problem: Trainable, forward: Forward, batch_size: int) ->
     return min(batch_size, ghost_size << max(0, (most // ghost_size).bit_length() - 1))
 
 
-def halved(microbatch_size: int, ghost_size: int) -> int:
-    """Return half of a microbatch that ran out of memory, in whole ghosts; BatchlabError where it cannot be cut."""
+def halved(microbatch_size: int, network: nn.Module) -> int:
+    """Return half of a microbatch that ran out of memory, in whole ghosts; BatchlabError where it cannot be cut.
+
+    A module of somebody else's may normalise over a microbatch: to cut it is its user's decision.
+    """
+    if not isinstance(network, Network):
+        raise BatchlabError(
+            f"The device has not enough memory for {microbatch_size:,} examples of {type(network).__name__} at once: "
+            "cut batches with engine.microbatch_size, if that leaves your network and loss as they are."
+        )
+    ghost_size = network.ghost_size
     half = max(ghost_size, microbatch_size // 2 // ghost_size * ghost_size)
     if half >= microbatch_size:
         fewest = "one example" if ghost_size == 1 else f"a ghost of {ghost_size} examples"

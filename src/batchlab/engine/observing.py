@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from batchlab.engine.global_random import fork_rng
 from batchlab.engine.observer import Observer, Seen
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.global_random import fork_rng
 from batchlab.errors import TrainerError, shown, unknown_name
 from batchlab.optim.base import State
 

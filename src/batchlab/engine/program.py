@@ -10,11 +10,13 @@ import torch
 from torch import Tensor
 
 from batchlab.core.study import Study
+from batchlab.engine.arrays import as_bits, as_numbers, from_bits
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
+from batchlab.engine.global_random import fork_rng
 from batchlab.engine.lockstep import Lockstep
-from batchlab.engine.microbatch import MicrobatchSize, first_microbatch, ghost_size_of, may_run_out
+from batchlab.engine.microbatch import MicrobatchSize, first_microbatch, may_run_out
 from batchlab.engine.noise import Noise
 from batchlab.engine.observer import Observer
 from batchlab.engine.observing import Observing
@@ -22,7 +24,6 @@ from batchlab.engine.parameters import ParameterMatrix
 from batchlab.engine.sharing import share_trials
 from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.timetable import Timetable
-from batchlab.engine.global_random import fork_rng
 from batchlab.engine.trainable import Trainable
 from batchlab.engine.updating import Updating
 from batchlab.engine.work import count_multiplications
@@ -104,9 +105,7 @@ class TorchProgram(Lockstep):
                 microbatches = batch.cut(self._microbatch_size, self._sharing.share)
                 return self._differentiate_microbatches(microbatches, batch.batch_size)
             except torch.OutOfMemoryError:
-                self._microbatch_size = self._sharing.smaller(
-                    self._microbatch_size, ghost_size_of(self._forward.network)
-                )
+                self._microbatch_size = self._sharing.smaller(self._microbatch_size, self._forward.network)
                 self._forward.restore_buffers(before)
                 self._observing.restore(seen)
 
@@ -164,7 +163,7 @@ class TorchProgram(Lockstep):
         (row,) = np.flatnonzero(self.trial_ids == trial_id)
         parameters = self._parameters.layout.segments(self._parameters.values[row : row + 1])
         tensors = {**parameters, **{name: each[row : row + 1] for name, each in self._forward.buffers.items()}}
-        return {name: tensor[0].cpu().numpy().copy() for name, tensor in tensors.items()}
+        return {name: as_numbers(tensor[0]) for name, tensor in tensors.items()}
 
     def state(self) -> dict[str, np.ndarray]:
         """Return parameters, buffers, all that optimizer and observers remember, and counters.
@@ -179,7 +178,7 @@ class TorchProgram(Lockstep):
         }
         return {
             **self._counters(),
-            **{name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()},
+            **{name: as_bits(tensor) for name, tensor in tensors.items()},
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -187,9 +186,9 @@ class TorchProgram(Lockstep):
         self._restore_counters(state)
         self._parameters.values.copy_(torch.from_numpy(state["parameters"]))
         for name, tensor in self._updating.state.items():
-            tensor.copy_(torch.from_numpy(state[f"optimizer.{name}"]))
+            tensor.copy_(from_bits(state[f"optimizer.{name}"], tensor.dtype))
         for name, tensor in self._forward.buffers.items():
-            tensor.copy_(torch.from_numpy(state[f"buffer.{name}"]))
+            tensor.copy_(from_bits(state[f"buffer.{name}"], tensor.dtype))
         seen = {name: torch.from_numpy(state[f"observer.{name}"]) for name in self._observing.tensors}
         self._observing.restore(seen)
 

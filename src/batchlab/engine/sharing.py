@@ -40,14 +40,14 @@ class Sharing:
 
     beside: Beside = _alone
 
-    def smaller(self, microbatch_size: int, ghost_size: int) -> int:
+    def smaller(self, microbatch_size: int, network: nn.Module) -> int:
         """Return half of a microbatch that ran out of memory; BatchlabError where others are at work with its size."""
         if self.share is not None:
             raise BatchlabError(
                 f"The device of worker {self.exchange.rank} has not enough memory for its share of"
                 f" {microbatch_size} examples: take a smaller engine.microbatch_size."
             )
-        return halved(microbatch_size, ghost_size)
+        return halved(microbatch_size, network)
 
 
 def share_of(network: nn.Module, rank: int, size: int) -> Share:

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from batchlab.core.seeds import Stream, generator
 from batchlab.core.study import Study
 from batchlab.engine.forward import Forward, has_own_form
+from batchlab.engine.global_random import fork_rng, seed_all, torch_seed
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.global_random import fork_rng, seed_torch, torch_seed
 from batchlab.models.base import Network
 
 
@@ -32,7 +32,7 @@ class Trainable(ABC):
     def network(self, seed: int, trial_id: int) -> nn.Module:
         """Return a trial's network at its start: one of ours by NumPy, any other as PyTorch's generator has it."""
         with fork_rng(self.device):
-            seed_torch(torch_seed(seed, Stream.INIT, trial_id))
+            seed_all(torch_seed(seed, Stream.INIT, trial_id))
             network = self.make_network()
         return _started(network, seed, trial_id).to(self.device)
 
@@ -78,5 +78,5 @@ def _started(network: nn.Module, seed: int, trial_id: int) -> nn.Module:
 
 
 def seed_modules(study: Study, trial_id: int, step: int) -> None:
-    """Set PyTorch's generator, from which modules that are none of ours draw, by trial and step."""
-    seed_torch(torch_seed(study.seed, Stream.NOISE, trial_id, step))
+    """Set the generators from which modules that are none of ours draw, by trial and step."""
+    seed_all(torch_seed(study.seed, Stream.NOISE, trial_id, step))

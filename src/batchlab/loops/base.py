@@ -86,8 +86,14 @@ def told(study: Study, point: Point, place: Path) -> dict[str, float | str]:
         "seed": trial_seed(study, point.trial_id),
         "max_steps": study.max_steps,
         "checkpoint": str(checkpoint_folder(place).resolve()),
-        **point.metaparameters,
+        **{name: _as_searched(study, name, value) for name, value in point.metaparameters.items()},
     }
+
+
+def _as_searched(study: Study, name: str, value: float) -> float:
+    """Return a metaparameter as its range or list has it: a whole number where it can be nothing else."""
+    is_whole = name in study.search_space.names and study.search_space[name].is_whole
+    return int(value) if is_whole else value
 
 
 def given_names(study: Study) -> list[str]:

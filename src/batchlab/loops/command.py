@@ -51,6 +51,8 @@ class CommandTrainer(LoopTrainer):
         """Yield what the program reports; when closed, it is told to end, and then made to."""
         values, output = told(study, point, place), place / OUTPUT
         source = Path(_filled(self._workload.metrics_file, values)) if self._workload.metrics_file else output
+        if source != output and start == 0:
+            source.unlink(missing_ok=True)  # what an earlier attempt at this trial left; it begins anew
         tail = Tail(source, start or _size(source))
         command = [_filled(part, values) for part in split_command(self._workload.command or "")]
         child = Child(command, output, trial_variables(study.engine, worker))
@@ -92,6 +94,12 @@ def check_command(workload: OwnLoop, study: Study) -> None:
     for name in ("batch_size", "seed", *given):
         if name not in used:
             raise SpecError(f"workload.command does not use {{{name}}}, which differs between trials: put it in.")
+    own = set(_placeholders([workload.metrics_file or "{checkpoint}"]))
+    if "checkpoint" not in own and not {"seed", "batch_size"} <= own:
+        raise SpecError(
+            f"workload.metrics_file = {shown(workload.metrics_file)} is the same file for several trials: put in "
+            "{checkpoint}, the folder of a trial, or {batch_size} and {seed}."
+        )
     if _placeholders(parts[:1]) or shutil.which(parts[0]) is None:
         raise SpecError(f"workload.command: there is no program {shown(parts[0])}.")
     if workload.pattern and not {"step", study.goal.metric} <= compiled(workload.pattern).keys():

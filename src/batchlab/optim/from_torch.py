@@ -53,7 +53,7 @@ def torch_metaparameters(kind: Kind) -> tuple[Metaparameter, ...]:
     found = [LEARNING_RATE]
     for argument in _arguments(kind):
         if argument.name in PAIRS:
-            names = zip(PAIRS[argument.name], argument.default, strict=True)
+            names = zip(_parts(argument), argument.default, strict=True)
             found += [Metaparameter(part, ANY, float(value)) for part, value in names]
         elif _is_number(argument.default) and argument.name != "lr":
             found.append(Metaparameter(argument.name, ANY, float(argument.default)))
@@ -100,6 +100,12 @@ def _signature(kind: Kind) -> tuple[inspect.Parameter, ...]:
     return tuple(each for each in inspect.signature(kind).parameters.values() if each.name != "params")
 
 
+def _parts(argument: inspect.Parameter) -> tuple[str, ...]:
+    """Return what the numbers of an argument are called: of more than two betas `beta_1`, `beta_2`, `beta_3`."""
+    names, size = PAIRS[argument.name], len(argument.default)
+    return names if len(names) == size else tuple(f"{argument.name[:-1]}_{place}" for place in range(1, size + 1))
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -108,39 +114,53 @@ def _made(kind: Kind, leaves: dict[str, nn.Parameter], now: NowOfRow) -> torch.o
     given: dict[str, Any] = {"lr": now["learning_rate"]}
     for argument in _arguments(kind):
         if argument.name in PAIRS:
-            given[argument.name] = tuple(now[part] for part in PAIRS[argument.name])
+            given[argument.name] = tuple(now[part] for part in _parts(argument))
         elif argument.name != "lr" and _is_number(argument.default):
             given[argument.name] = now[argument.name]
     try:
         return kind(leaves.values(), **given)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         title = f"{PREFIX if kind.__module__.startswith(PREFIX) else ''}{kind.__name__}"
         raise SpecError(f"optimizer {title}: {shown(str(error), 200)}") from None
 
 
 def _kept(kind: Kind, layout: Layout, dtype: torch.dtype) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Return what the optimizer keeps of one row, by name: shapes and types, from a first update of nothing.
+    """Return what the optimizer keeps of one row, by name: shapes and types, from a first update.
 
     Numbers that are zero by default are none there: with a momentum, say, it keeps a velocity.
     """
     named = zip(layout.names, layout.shapes, strict=True)
     leaves = {key: nn.Parameter(torch.zeros(shape, dtype=dtype)) for key, shape in named}
     for leaf in leaves.values():
-        leaf.grad = torch.zeros_like(leaf)
+        leaf.grad = torch.ones_like(leaf)
     defaults = {each.name: each.default for each in torch_metaparameters(kind)}
     values = {key: value or 0.1 for key, value in defaults.items()}
     optimizer = _made(kind, leaves, NowOfRow(1, values))
     before = _told(optimizer)
-    optimizer.step()
+    try:
+        optimizer.step()
+    except TypeError as error:
+        raise SpecError(f"optimizer {kind.__name__}: step() cannot be called: {shown(str(error), 200)}.") from None
     _check_state(optimizer, before)
     return {key: (tuple(tensor.shape), tensor.dtype) for key, tensor in _tensors(optimizer, leaves).items()}
 
 
 def _told(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """Return the numbers that an optimizer keeps elsewhere than in its state."""
-    groups = {f"param_groups[0][{key!r}]": value for key, value in optimizer.param_groups[0].items()}
-    found = {**{f"self.{key}": value for key, value in vars(optimizer).items() if not key.startswith("_")}, **groups}
-    return {place: value for place, value in found.items() if _is_number(value)}
+    return {place: value for place, value in _elsewhere(optimizer).items() if _is_number(value)}
+
+
+def _elsewhere(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Return what an optimizer keeps elsewhere than in its state, by where it does."""
+    own = {f"self.{key}": value for key, value in vars(optimizer).items() if key not in ("state", "param_groups")}
+    group = optimizer.param_groups[0].items()
+    return {**own, **{f"param_groups[0][{key!r}]": value for key, value in group if key != "params"}}
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_tensors, value.values()))
+    return isinstance(value, Tensor) or (isinstance(value, list | tuple) and any(map(_holds_tensors, value)))
 
 
 def _check_state(optimizer: torch.optim.Optimizer, before: dict[str, Any]) -> None:
@@ -149,6 +169,9 @@ def _check_state(optimizer: torch.optim.Optimizer, before: dict[str, Any]) -> No
     for place, value in _told(optimizer).items():
         if before.get(place) != value:
             raise SpecError(f"optimizer {name} changes {place} in an update: {way}.")
+    for place, value in _elsewhere(optimizer).items():
+        if _holds_tensors(value):
+            raise SpecError(f"optimizer {name} keeps tensors in {place}, which would be forgotten: {way}.")
     for state in optimizer.state.values():
         for key, value in state.items():
             if not (isinstance(value, Tensor) or _is_number(value) or value is None):
@@ -173,4 +196,6 @@ def _load(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter], sta
 
 def _save(optimizer: torch.optim.Optimizer, leaves: dict[str, nn.Parameter], state: State) -> None:
     for name, tensor in _tensors(optimizer, leaves).items():
+        if name not in state:
+            raise SpecError(f"optimizer {type(optimizer).__name__} keeps {name} from a later update on: begin with it.")
         state[name].copy_(tensor)

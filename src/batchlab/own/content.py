@@ -27,7 +27,7 @@ def each_tensor(content: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def copied(content: Any) -> Any:
-    """Return a batch whose tensors lie in memory of this process, not in that which processes share."""
+    """Return a batch with tensors of its own, in memory of this process: whoever changes them changes no other."""
     return content.clone() if isinstance(content, Tensor) else _mapped(content, copied)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import default_collate
 
 from batchlab.core.seeds import Stream, generator
+from batchlab.engine.global_random import fork_rng, seed_all
 from batchlab.errors import TrainerError, shown
 from batchlab.own.raised import raised
 
@@ -68,7 +67,7 @@ class ItemReader:
         self._name, self._dataset, self._collate, self._check = name, dataset, collate, check
 
     def __getitem__(self, request: Request) -> Any | Failure:
-        with _random_numbers_kept():
+        with fork_rng(torch.device("cpu")):
             try:
                 items = [self._item(*each) for each in zip(request.numbers, request.seeds, strict=True)]
                 return self._check(self._name, len(items), self._batch(items))
@@ -76,7 +75,7 @@ class ItemReader:
                 return Failure(str(error))
 
     def _item(self, number: int, seed: int) -> Any:
-        _set_random_numbers(seed)
+        seed_all(seed)
         try:
             return self._dataset[number]
         except Exception as error:
@@ -103,21 +102,3 @@ class TensorReader:
     def __getitem__(self, request: Request) -> Any | Failure:
         rows = torch.as_tensor(request.numbers)
         return tuple(tensor[rows] for tensor in self._tensors)
-
-
-def _set_random_numbers(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % (1 << 32))  # noqa: NPY002 - it is what augmentations draw from
-    torch.default_generator.manual_seed(seed)
-
-
-@contextmanager
-def _random_numbers_kept() -> Iterator[None]:
-    """Leave the generators of Python, NumPy and PyTorch as they were."""
-    before = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
-        torch.set_rng_state(before[2])

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 
 from batchlab.core.study import Study
 from batchlab.engine.forward import Forward
+from batchlab.engine.global_random import fork_rng, seed_all
 from batchlab.engine.noise import Noise
 from batchlab.engine.source import Microbatch, Source
-from batchlab.engine.global_random import fork_rng, seed_torch
 from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.errors import TrainerError
-from batchlab.own.content import each_tensor, moved
+from batchlab.own.content import copied, each_tensor, moved
 from batchlab.own.loaded import LoadedMicrobatch
 from batchlab.own.objective import number_of
 
@@ -65,12 +65,12 @@ class Stepped(Trainable):
         size, measures = self.evaluated_examples, {"loss": self.training_step, **self.metrics}
         sums = dict.fromkeys(measures, 0.0)
         with fork_rng(self.device):
-            seed_torch(0)
+            seed_all(0)
             for index, read in enumerate(split.chunks(size)):
                 batch = each_tensor(moved(read, self.device), forward.in_precision)
                 number = min(size, len(split) - index * size)
                 for name, measure in measures.items():
-                    sums[name] += number * number_of(name, measure(forward.network, batch))
+                    sums[name] += number * number_of(name, measure(forward.network, copied(batch)))
         return {name: np.array([value / len(split)]) for name, value in sums.items()}
 
     def draw_noise(

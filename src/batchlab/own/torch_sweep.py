@@ -100,8 +100,14 @@ class TorchSweep(OwnSweep):
         }
 
     def _network(self) -> Any:
+        """Return a network to look at; what it draws at random is drawn by nobody else."""
+        import torch
+
+        from batchlab.engine.global_random import fork_rng
+
         try:
-            return self._model()
+            with fork_rng(torch.device("cpu")):
+                return self._model()
         except Exception as error:
             raise InputError(f"TorchSweep: model() fails: {raised(error)}") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from batchlab.core.study import Study
 from batchlab.data.base import train_subset
@@ -18,7 +19,6 @@ from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
-from batchlab.engine.microbatch import MicrobatchSize
 from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem
@@ -100,8 +100,8 @@ class OwnTrainer:
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
         problem = replace(self._problem, evaluated={split: self._evaluated(split) for split in study.evaluation.splits})
-        whole: MicrobatchSize = "auto" if self._training_step is None else len(problem.train)
-        microbatch_size = self._microbatch_size or whole
+        # A batch is trained whole unless its user says otherwise: a module may normalise over it, a loss couple it.
+        microbatch_size = self._microbatch_size or len(problem.train)
         program = TorchProgram(
             problem, study, points, self._precision, microbatch_size, self._observers, self._exchange
         )
@@ -150,6 +150,12 @@ class OwnTrainer:
             raise TrainerError(f"model() returned {type(network).__name__}, not a torch.nn.Module.")
         if not trained_parameters(network):
             raise TrainerError(f"model() returned {type(network).__name__}, which has no parameters to train.")
+        for name, parameter in trained_parameters(network).items():
+            if is_lazy(parameter):
+                raise TrainerError(f"{name} has no shape yet: let model() call the network once on an example.")
+            if not parameter.is_floating_point():
+                way_out = "keep it as real numbers, with torch.view_as_complex in forward"
+                raise TrainerError(f"{name} is {str(parameter.dtype).removeprefix('torch.')}: {way_out}.")
         return network
 
     def _evaluated(self, split: str) -> Source:
@@ -181,10 +187,13 @@ class OwnTrainer:
         )
 
     def _step(self, trials: list[int], inputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Return gradients and buffers after one training pass; what is drawn at random differs between two."""
+        """Return what a training pass leaves and an evaluation tells; what is drawn at random differs between two."""
         forward = make_forward(self._problem.networks(0, trials))
         forward.parameters.start(num_microbatches=1)
         forward.begin_step()
         forward.parameters.differentiate(self._objective.loss_sums(forward.logits(inputs), labels))
         forward.end_step()
-        return {"gradients": forward.parameters.gradients, **forward.buffers}
+        forward.train(False)
+        with torch.no_grad():
+            evaluated = forward.logits(inputs)
+        return {"gradients": forward.parameters.gradients, "evaluated": evaluated, **forward.buffers}
