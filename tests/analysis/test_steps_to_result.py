@@ -172,3 +172,14 @@ def test_half_a_million_rows_agree_with_a_plain_loop(make_result):
     found = first_steps(StudyResult("a/b/c", 1, trials, rows, space, num_evals - 1), Goal.read("val/x > 8"))
 
     assert expected == found
+
+
+def test_of_the_first_trials_only_these_are_counted(make_result):
+    """The first two complete trials are 0 and 2; trial 1 diverged before the second of them, trial 4 after it."""
+    stuck, fine, statuses = [3.0, 3.0], [3.0, 0.5], {1: Status.INFEASIBLE, 4: Status.INFEASIBLE}
+    result = make_result([stuck, fine, fine, stuck, fine], statuses)
+    goal = Goal.read("val/loss < 1.0")
+    part, whole = steps_to_result(result, goal, num_trials=2), steps_to_result(result, goal)
+
+    assert (part.complete, part.infeasible, part.stuck) == (2, 1, 1)
+    assert (whole.complete, whole.infeasible, whole.stuck) == (3, 2, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -58,7 +59,10 @@ def test_a_changed_file_is_refused_with_the_way_out(call, own):
     call("run", "own.py", "--workers", 1)
     own.write_text(FILE.replace("trials=2", "trials=3"))
 
-    refused, accepted = call("run", "own.py", "--workers", 1), call("run", "own.py", "--workers", 1, "--changed-code")
+    before = Path("lab/sweeps/own/sweep.json").read_bytes()
+    refused = call("run", "own.py", "--workers", 1)
+    assert Path("lab/sweeps/own/sweep.json").read_bytes() == before, "what is refused changes nothing"
+    accepted = call("run", "own.py", "--workers", 1, "--changed-code")
 
     assert refused.code == 2
     assert "--changed-code" in refused.err
@@ -68,4 +72,4 @@ def test_a_changed_file_is_refused_with_the_way_out(call, own):
 def test_a_file_that_is_not_there_is_one_line(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    assert "missing.py is no file of Python" in refused("run", "missing.py")
+    assert "There is no file missing.py" in refused("run", "missing.py")

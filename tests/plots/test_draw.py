@@ -3,8 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from matplotlib.figure import Figure
 
 import batchlab.plots.style as style
+from batchlab.plots.along_x import draw_axis_value
 from batchlab.plots.draw import draw_panel, draw_sheet
 from batchlab.plots.panel import Axis, AxisValue, Panel, Point, Series, Span
 from batchlab.plots.sheet import Sheet
@@ -138,3 +140,17 @@ def test_dollars_in_names_are_no_formula():
 
     assert not ax.title.get_parse_math()
     assert not ax.get_legend().get_texts()[0].get_parse_math()
+
+
+@pytest.mark.parametrize(
+    ("value", "look"),
+    [
+        (AxisValue("critical", 100, 50, 200, top=80), ":"),
+        (AxisValue("critical", None, 50, None, top=80), "-"),
+        (AxisValue("critical", None, None, None, top=80), "None"),
+    ],
+)
+def test_the_entry_of_a_value_looks_like_what_is_drawn_of_it(value, look):
+    entry = draw_axis_value(Figure().subplots(), value, Axis("x", "log2", 1, 1000))
+
+    assert entry.get_linestyle() == look

@@ -255,3 +255,12 @@ def test_thin_data_have_no_regime(make_summary):
 
     assert {None} == {point.regime for point in data.points}
     assert ["none"] == [span.colour for span in data.panel.spans]
+
+
+def test_a_batch_size_at_which_all_diverged_is_no_bound_on_its_steps(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), unreached=(4,))
+    diverged = tuple(replace(row, num_trials=0) if row.batch_size == 4 else row for row in summary.rows)
+
+    assert [series.kind for series in steps_curve_data(summary).panel.series].count("not reached") == 1
+    without = steps_curve_data(replace(summary, rows=diverged)).panel.series
+    assert "not reached" not in [series.kind for series in without]

@@ -277,9 +277,18 @@ def test_the_facts_of_the_regimes_say_what_they_were_read_from(make_summary):
 @pytest.mark.parametrize(
     ("protocol", "sentence"),
     [
-        (RACE, "Raced: trials ended at 1.5 times the steps of the first that met the goal, so counts of diverged and "),
-        (RACE.model_copy(update={"race_factor": 1.0}), "Raced: trials ended with the first that met the goal, so "),
-        (RACE.model_copy(update={"race_factor": None}), "Raced: trials ended soon after the first that met the goal, "),
+        (
+            RACE,
+            "Raced: trials ended at 1.5 times the steps of the first that met the sweep's goal, so ",
+        ),
+        (
+            RACE.model_copy(update={"race_factor": 1.0}),
+            "Raced: trials ended with the first that met the sweep's goal, so ",
+        ),
+        (
+            RACE.model_copy(update={"race_factor": None}),
+            "Raced: trials ended soon after the first that met the sweep's goal, ",
+        ),
         (Protocol(kind="full"), "Full protocol: every trial was trained to its budget."),
         (Protocol(kind="imported"), "Imported: these trials were not run here"),
     ],
@@ -297,9 +306,10 @@ def test_a_race_that_nobody_won_was_run_to_its_budget(make_summary):
 
 
 def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
-    way_out = "Not confirmed: `batchlab confirm` trains the best points for the sweep's goal again with fresh seeds."
-
-    assert words.protocol(make_summary()).endswith(way_out)
+    assert words.protocol(make_summary()).endswith(
+        "Not confirmed: `batchlab confirm`, or for code of your own `run` with `sweep.confirm`, trains the best points "
+        "for the sweep's goal again with fresh seeds."
+    )
     assert words.protocol(make_summary(seeds=6)).endswith(
         "Confirmed: the best points were trained again with 6 fresh seeds."
     )

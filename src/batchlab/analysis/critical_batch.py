@@ -98,7 +98,7 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     if len(reached) < MIN_BATCH_SIZES:
         return None
     estimand: Headline = "confirmed" if all(row.estimate("confirmed").value for row in reached) else "minimum"
-    censored = [row for row in rows if row.ended_by in ("race", "budget") and row.end_step > 0]
+    censored = [row for row in rows if row.is_censored]
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
     steps = np.array([row.estimate(estimand).value for row in reached], dtype=float)
     hyperbola = _fit(batch_sizes, steps, censored)

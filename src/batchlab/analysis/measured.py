@@ -22,6 +22,8 @@ def check_measured(measurements: Measurements, metric: str) -> None:
     if len(measurements) == 0 or is_measured(measurements, metric):
         return
     measured = [name for name in measurements.metrics if is_measured(measurements, name)]
+    if not measured:
+        raise InputError(f"{metric} was not measured: nothing was, up to the step to which trials trained.")
     raise InputError(f"goal: {unknown_name('metric', metric, measured)}")
 
 

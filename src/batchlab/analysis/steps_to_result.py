@@ -96,6 +96,11 @@ class StepsToResult:
             return "divergence"
         return "race" if ends_early(self.protocol, self.end_step) else "budget"
 
+    @property
+    def is_censored(self) -> bool:
+        """Whether trials were trained to `end_step` without meeting the goal: it takes more steps than that."""
+        return self.ended_by in ("race", "budget") and self.end_step > 0
+
     def estimate(self, headline: Headline) -> Estimate:
         """Return the named answer of this batch size."""
         if headline == "minimum":
@@ -152,6 +157,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     trials = {trial.trial_id: trial for trial in result.trials}
     best = trials[reached[0][1]] if reached else None
     tried = [trial for trial in result.trials if trial.trial_id <= max(steps_by_trial, default=-1)]
+    counted = tried if len(steps_by_trial) < result.count(Status.COMPLETE) else result.trials
     is_random = not (result.protocol.is_grid or result.protocol.is_closed_form)
     is_whole = result.confirmation is not None and steps_by_trial.keys() >= set(result.confirmation.trial_ids)
     return StepsToResult(
@@ -163,10 +169,10 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
         end_step=result.end_step,
-        complete=result.count(Status.COMPLETE),
-        infeasible=result.count(Status.INFEASIBLE),
-        incomplete=result.count(Status.INCOMPLETE),
-        stuck=count_stuck(result, goal),
+        complete=len(steps_by_trial),
+        infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
+        incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),
+        stuck=count_stuck(result, goal, steps_by_trial),
         best_of=best_of(reached_steps, len(steps_by_trial)) if is_random else None,
         # The points were chosen among all trials: they say nothing of a part that lacks some of them.
         confirmed=confirmed_steps(result, goal) if is_whole else None,

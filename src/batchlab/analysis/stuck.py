@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from batchlab.core.goal import Goal
@@ -11,10 +13,10 @@ MIN_PROGRESS = 0.1
 """A trial has left chance once it has closed more than this share of the way from chance to the threshold."""
 
 
-def count_stuck(result: StudyResult, goal: Goal) -> int:
-    """Return how many complete trials never left chance, as far as they were trained and evaluated.
+def count_stuck(result: StudyResult, goal: Goal, trial_ids: Collection[int] | None = None) -> int:
+    """Return how many of the complete trials, or of those named, never left chance, as far as they were evaluated.
 
-    Chance is the median of the goal's metric at step 0, over the complete trials. 0 where it was not measured there, or
+    Chance is the median of the goal's metric at step 0, over these trials. 0 where it was not measured there, or
     where chance meets the goal.
 
     >>> from batchlab.analysis import example_study
@@ -24,7 +26,9 @@ def count_stuck(result: StudyResult, goal: Goal) -> int:
     rows = result.measurements
     if goal.metric not in rows.metrics:
         return 0
-    is_used = np.isin(rows.trial_id, [trial.trial_id for trial in result.first_complete()])
+    if trial_ids is None:
+        trial_ids = [trial.trial_id for trial in result.first_complete()]
+    is_used = np.isin(rows.trial_id, list(trial_ids))
     ids, steps, costs = (column[is_used] for column in (rows.trial_id, rows.step, rows.metrics[goal.metric]))
     costs, threshold = (costs, goal.threshold) if goal.is_lower_better else (-costs, -goal.threshold)
     is_later = (steps > 0) & ~np.isnan(costs)

@@ -99,6 +99,10 @@ class TrainingPlan:
         """Where step times were measured; None where they were given."""
         return self.throughput.machine or None
 
+    def is_fitted(self, row: PlanRow) -> bool:
+        """Whether the steps of a row are those of the fitted curve, and not an answer of their batch size."""
+        return bool(self.curve.reached) and row.batch_size not in self.curve.tuned
+
     def nearest_tuned(self, batch_size: int) -> TunedPoint | None:
         """Return the metaparameters that were found at this batch size, or at the nearest one by ratio."""
         return min(self.tuned, key=lambda point: abs(math.log(point.batch_size / batch_size)), default=None)
@@ -274,6 +278,7 @@ def _row_json(plan: TrainingPlan, row: PlanRow) -> dict[str, Any]:
         "cost_ci": interval_json(row.cost.interval),
         "pareto": row.is_pareto,
         "extrapolated": row.is_extrapolated,
+        "fitted": plan.is_fitted(row),
     }
 
 

@@ -53,6 +53,8 @@ def file_digest(path: Path) -> str:
 def imported(path: Path) -> ModuleType:
     """Execute a file of Python and return it as a module; files beside it can be imported by it, as when it is run."""
     spec = importlib.util.spec_from_file_location(MODULE, path)
+    if not path.exists():
+        raise InputError(f"There is no file {path}.")
     if spec is None or spec.loader is None or not path.is_file():
         raise InputError(f"{path} is no file of Python.")
     module, folder = importlib.util.module_from_spec(spec), str(path.resolve().parent)

@@ -20,7 +20,7 @@ def needed_throughput(lab: Lab, sweep: StoredSweep) -> Throughput:
         return throughput
     if problems:
         raise problems[0]
-    way_out = "Give them: --throughput t0=SECONDS,tau=EXAMPLES_PER_SECOND."
+    way_out = "Give them to `batchlab plan`: --throughput t0=SECONDS,tau=EXAMPLES_PER_SECOND."
     if sweep.spec is not None:
         way_out = f"Measure them with `batchlab scaling {sweep.name} --lab {lab.folder}`, or g{way_out[1:]}"
     raise InputError(f"Lab {lab.folder} holds no step times of {sweep.workload}. {way_out}")

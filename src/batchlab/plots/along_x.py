@@ -28,16 +28,19 @@ def draw_spans(ax: Axes, spans: Sequence[Span], axis: Axis) -> None:
 
 
 def draw_axis_value(ax: Axes, value: AxisValue, axis: Axis) -> Line2D:
-    """Draw a value as a dotted line and its interval as a bar on the axis, and return its entry of the legend."""
-    bottom = ax.get_ylim()[0]
-    look: dict[str, Any] = {"color": style.VERMILION, "linestyle": ":", "linewidth": 1.2}
+    """Draw a value as a dotted line and its interval as a bar on the axis, and return its entry of the legend.
+
+    The entry looks like the line, or where there is none, like the bar; where neither is seen it is words alone.
+    """
+    bottom, looks = ax.get_ylim()[0], list[dict[str, Any]]()
     if value.value is not None and axis.low < value.value < axis.high:
-        ax.plot([value.value, value.value], [bottom, value.top], **look)
+        looks.append({"color": style.VERMILION, "linestyle": ":", "linewidth": 1.2})
+        ax.plot([value.value, value.value], [bottom, value.top], **looks[-1])
     low, high = max(value.low or axis.low, axis.low), min(value.high or axis.high, axis.high)
     if (value.low is not None or value.high is not None) and low < high:
-        bar: dict[str, Any] = {"color": style.VERMILION, "alpha": 0.6, "linewidth": 6, "solid_capstyle": "butt"}
-        ax.plot([low, high], [bottom, bottom], clip_on=False, zorder=5, **bar)
-    return Line2D([], [], label=value.label, **look)
+        looks.append({"color": style.VERMILION, "alpha": 0.6, "linewidth": 6, "solid_capstyle": "butt"})
+        ax.plot([low, high], [bottom, bottom], clip_on=False, zorder=5, **looks[-1])
+    return Line2D([], [], label=value.label, **(looks[0] if looks else {"linestyle": "none"}))
 
 
 def _shade_span(ax: Axes, span: Span, share: float) -> None:

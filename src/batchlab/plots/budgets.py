@@ -131,7 +131,7 @@ def _panel(studies: Sequence[StudyResult], goal: Goal, unit: Unit, num_train_exa
         series=series,
         is_ordered=True,
         has_gaps=True,
-        legend="best",
+        legend=None,
     )
 
 

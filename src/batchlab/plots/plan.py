@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from batchlab.analysis import PlanRow, TrainingPlan
 from batchlab.analysis.interval import NO_INTERVAL
-from batchlab.analysis.text import count
+from batchlab.analysis.text import count, listed
 from batchlab.plots.answers import INTERVAL
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Kind, Panel, Point, Series
@@ -103,6 +103,8 @@ def _point(row: PlanRow) -> Point:
 def _caption(plan: TrainingPlan) -> str:
     where = f"step times measured on {plan.machine}" if plan.machine else "given step times"
     found = [f"Steps to {plan.goal or 'the goal'} times {where}. Updates alone: no evaluation, no start."]
+    if plan.curve.tuned and any(plan.is_fitted(row) for row in plan.rows):
+        found.append(f"Steps at batch size {listed(sorted(plan.curve.tuned))} are answers, the others a fitted curve.")
     if any(row.is_extrapolated for row in plan.rows):
         found.append("Circles are extrapolated.")
     if any(row.seconds.lacks_bound for row in plan.rows):

@@ -47,7 +47,7 @@ def perfect_series(anchor: Series, base: int | None = None) -> Series:
 
 def unreached_series(workload: str, goal: Goal, rows: Iterable[StepsToResult]) -> Series | None:
     """Return the batch sizes that missed the goal, at the steps that they trained; None where there are none."""
-    missed = [row for row in rows if not row.is_reached]
+    missed = [row for row in rows if row.is_censored]
     if not missed:
         return None
     return Series(

@@ -10,7 +10,7 @@ from batchlab.analysis.text import count, listed, significant
 from batchlab.analysis.training_plan import ClosedForm
 from batchlab.report.blocks import Table
 from batchlab.report.interval_words import interval_text, spell_time, time_unit
-from batchlab.report.tables import format_value
+from batchlab.report.tables import format_steps, format_value
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
@@ -37,10 +37,13 @@ def plan_table(plan: TrainingPlan) -> Table:
     rows = shown_rows(plan)
     cost = "Cost" if plan.price is not None else "Worker-hours"
     header = ["Batch size", "Workers", "Steps", "ms per step", "Time", "95 % interval", cost, "Front", "Note"]
+    cells = [_cells(plan, row) for row in rows]
+    if not any(each[-1] for each in cells):
+        header, cells = header[:-1], [each[:-1] for each in cells]
     return Table(
         name="plan",
         header=header,
-        rows=[_cells(plan, row) for row in rows],
+        rows=cells,
         numbers=range(7),
         muted=[place for place, row in enumerate(rows) if row.is_extrapolated],
         caption=None if len(rows) == len(plan.rows) else f"{len(rows)} of {count(len(plan.rows))} rows",
@@ -182,6 +185,8 @@ def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:
         )
     if any(row.is_extrapolated for row in plan.rows):
         yield "Rows marked as extrapolated lie beyond what was measured."
+    if any(plan.is_fitted(row) and not row.is_extrapolated for row in plan.rows):
+        yield "Steps of rows marked as fitted are those of the curve: these batch sizes have no answer of their own."
 
 
 def _notes_on_intervals(plan: TrainingPlan) -> Iterator[str]:
@@ -208,13 +213,13 @@ def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
     return [
         count(row.batch_size),
         count(row.workers),
-        significant(row.steps.value),
+        significant(row.steps.value) if plan.is_fitted(row) else format_steps(row.steps.value),
         significant(1e3 * row.step_seconds.value),
         f"{significant(row.seconds.value / size)} {unit}",
         interval_text(row.seconds.interval, size),
         significant(row.cost.value),
         ", ".join(names) or ("yes" if row.is_pareto else ""),
-        "extrapolated" if row.is_extrapolated else "",
+        "extrapolated" if row.is_extrapolated else "fitted" if plan.is_fitted(row) else "",
     ]
 
 

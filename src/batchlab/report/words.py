@@ -293,7 +293,8 @@ def _race(summary: WorkloadSummary) -> str:
         return "Raced, but no trial met the goal: every trial that did not diverge was trained to its budget."
     factor = summary.protocol.race_factor
     until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
-    return f"Raced: trials ended {until} the first that met the goal, so counts of diverged and stuck ones end there."
+    goal = "the sweep's goal"
+    return f"Raced: trials ended {until} the first that met {goal}, so counts of diverged and stuck ones end there."
 
 
 def _confirmation(summary: WorkloadSummary) -> str | None:
@@ -310,7 +311,8 @@ def _confirmation(summary: WorkloadSummary) -> str | None:
     others = {row.confirmed_goal for row in summary.rows if row.confirmed_goal is not None}
     if others:
         return _confirmed_otherwise(summary, others)
-    return "Not confirmed: `batchlab confirm` trains the best points for the sweep's goal again with fresh seeds."
+    how = "`batchlab confirm`, or for code of your own `run` with `sweep.confirm`,"
+    return f"Not confirmed: {how} trains the best points for the sweep's goal again with fresh seeds."
 
 
 def _confirmed_otherwise(summary: WorkloadSummary, goals: Collection[Goal]) -> str:

@@ -56,7 +56,7 @@ def open_study(
         check_stored(home.growing, study)
     if changed_code and trainer is not None:
         home.save_record(home.record().model_copy(update={"trainer": trainer}))
-    _check_trainer(home, trainer)
+    check_same_trainer(home, trainer)
     if home.record().state == "running":
         return _renewed(home, study)
     if _searched(home).searches_as(study):
@@ -90,7 +90,8 @@ def _most_together(study: Study) -> int:
     return MOST_TOGETHER if wanted == "auto" else max(MOST_TOGETHER, int(wanted))
 
 
-def _check_trainer(home: StudyFolder, trainer: str | None) -> None:
+def check_same_trainer(home: StudyFolder, trainer: str | None) -> None:
+    """Raise LabError where a study was trained by another than this trainer; None is batchlab's own."""
     trained_by = home.record().trainer
     if trained_by not in (None, trainer):
         if trainer is not None and trainer.partition(" (")[0] == trained_by.partition(" (")[0]:

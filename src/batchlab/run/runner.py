@@ -27,6 +27,7 @@ from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
 from batchlab.run.executors import StartExecutor, check_counts, choose_executor
+from batchlab.run.growth import check_same_trainer
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
@@ -120,7 +121,10 @@ def run_sweep(
         store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
             before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
-            sweep = store.admit(sweep)
+            sweep = store.admitted(sweep)
+            if not changed_code:
+                _check_same_trainer(label, sweep, store)
+            store.admit(sweep)
             runs = _study_runs(sweep, store, only, label, changed_code)
             runner = _Runner(runs, made, start, display or default_display(), SetAside(lab), num_together)
             runner.run(_remark(before, num_together))
@@ -153,6 +157,13 @@ def _study_runs(
         )
         for study in sweep.studies()
     ]
+
+
+def _check_same_trainer(trainer: str | None, sweep: Sweep, store: Lab) -> None:
+    """Raise LabError where a study was trained by somebody else: before anything is written."""
+    for folder in (store.study_folder(sweep.name, size) for size in sweep.search.batch_sizes):
+        if folder.has_record:
+            check_same_trainer(folder, trainer)
 
 
 def _remark(before: int | None, num_together: int) -> str | None:

@@ -191,9 +191,17 @@ class Lab:
         write_sealed(self.folder / "sweeps" / record.name / "import.json", record.plain())
 
     def admit(self, sweep: Sweep) -> Sweep:
-        """Store a new sweep, or check that it is the one already stored under its name, or more of it.
+        """Store a new sweep, or one that is more of what is stored under its name, and return it as `admitted` does."""
+        sweep = self.admitted(sweep)
+        has_run = is_there(self._sweep_folder(sweep.name) / "sweep.json")
+        if not has_run or sweep.plain() != self._spec(sweep.name).plain():
+            self.save_spec(sweep)
+        return sweep
 
-        Returns it with what its spec leaves open as it was stored.
+    def admitted(self, sweep: Sweep) -> Sweep:
+        """Return a sweep with what its spec leaves open as it was stored; nothing is written.
+
+        SpecError where it is neither a new one, nor the one that is stored under its name, nor more of that.
         """
         path = self._sweep_folder(sweep.name) / "sweep.json"
         if is_there(path.parent / "import.json"):
@@ -201,9 +209,7 @@ class Lab:
                 f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
             )
         if not is_there(path):
-            sweep = self._as_studied(sweep)
-            self.save_spec(sweep)
-            return sweep
+            return self._as_studied(sweep)
         stored = self._spec(sweep.name)
         sweep = continued(sweep, stored)
         changes = not_grown(stored, sweep)
@@ -213,8 +219,6 @@ class Lab:
                 f"{'; '.join(changes)}. Change it back, or give it a new name (--set name=NAME) or another --lab. "
                 f"{GROWS}"
             )
-        if sweep.plain() != stored.plain():
-            self.save_spec(sweep)
         return sweep
 
     def workers_per_trial(self, name: str) -> int | None:

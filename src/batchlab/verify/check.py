@@ -44,7 +44,9 @@ LOCK = "`batchlab verify --repair` sets it aside; until then nothing can be run 
 UNREADABLE = "it is left as it is until the system lets it be read"
 PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
 FOLDERS = (*PACKS, "confirming", "growing", "replaced")
-LAB_FILES = ("lab.json", "lock", REJECTED)
+LAB_FILES = ("lab.json", "lock", REJECTED, "report.html")
+"""What batchlab writes beside the sweeps: the last one unless it is told to write it elsewhere."""
+
 SWEEP_FILES = ("sweep.json", "import.json", "source.json", *FORMER_FILES)
 
 

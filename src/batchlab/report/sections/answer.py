@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from batchlab.analysis.headline import Headline
+from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.plots import steps_curve_data, steps_curve_figure
 from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Picture, Section, Warnings
@@ -16,9 +17,8 @@ _CAPTIONS: dict[Headline, str] = {
     "is open above where too few trials reached the goal before training ended.",
     "minimum": "The fewest steps over all complete trials of a batch size: a minimum has no interval.",
 }
-_EVERYWHERE = (
-    "Every batch size was tuned by itself. The bar on the axis is the 95 % interval of the critical batch size."
-)
+_EVERYWHERE = "Every batch size was tuned by itself."
+_BAR = "The bar on the axis is the 95 % interval of the critical batch size."
 
 
 def answer_section(findings: Findings, anchor: str) -> Section:
@@ -35,5 +35,6 @@ def _curve(findings: Findings, anchor: str) -> Picture:
     summary = findings.summary
     data = steps_curve_data(summary, published=findings.published is not None)
     label = f"Steps to {summary.goal} against batch size for {summary.workload}"
-    caption = f"{_CAPTIONS[summary.headline]} {_EVERYWHERE}"
+    has_bar = summary.fit is not None and summary.fit.b_crit_ci != NO_INTERVAL
+    caption = " ".join([_CAPTIONS[summary.headline], _EVERYWHERE, *([_BAR] if has_bar else [])])
     return make_picture(steps_curve_figure(data), [data.panel], f"{anchor}-steps", label, caption)
