@@ -118,19 +118,20 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
     """Return what the table comes to; the race is spoken of where there is one."""
     from batchlab.core.duration import spell_seconds
 
+    workers = "1 worker" if num_workers == 1 else f"{num_workers:,} workers"
     most = spell_seconds(sum(study.max_seconds for study in studies) / num_workers)
     expected = spell_seconds(sum(study.expected_seconds or 0.0 for study in studies) / num_workers)
     lines = [CONFIRMED] if any(study.replicates for study in studies) else []
     if sweep.search.protocol == "full":
-        training = f"About {expected} with {num_workers} workers: every trial trains to its budget."
+        training = f"About {expected} with {workers}: every trial trains to its budget."
         return [*lines, f"{training} Nothing was stored."]
     if any(study.expected_from for study in studies):
         lines.append("* No trial of the pilot met the goal here: guessed from the nearest batch size where one did.")
     if any(study.expected_seconds is None for study in studies):
-        bound = f"at most {most} with {num_workers} workers"
+        bound = f"at most {most} with {workers}"
         return [*lines, f"No trial of the pilot met the goal: no time can be expected, {bound}. Nothing was stored."]
     return [
         *lines,
-        f"About {expected} expected with {num_workers} workers, going by a pilot of up to {studies[0].pilot.trials} "
+        f"About {expected} expected with {workers}, going by a pilot of up to {studies[0].pilot.trials} "
         f"trials; at most {most}, if no trial met the goal. Nothing was stored.",
     ]

@@ -27,6 +27,7 @@ from batchlab.engine.timetable import Timetable
 from batchlab.engine.trainable import Trainable
 from batchlab.engine.updating import Updating
 from batchlab.engine.work import count_multiplications
+from batchlab.models.base import Network
 from batchlab.optim.registry import load_optimizer
 
 CHUNK_FLOPS = 1e10
@@ -85,7 +86,8 @@ class TorchProgram(Lockstep):
         ahead = self._timetable.ahead(self._clock, target - self.step, self._chunk_examples())
         batches = self._batches.ahead(self._clock, ahead.batch_sizes)
         losses = torch.empty(len(batches), len(self.trial_ids), device=self._device)
-        with fork_rng(self._device):
+        # Networks of ours draw from generators of their own.
+        with nullcontext() if isinstance(self._forward.network, Network) else fork_rng(self._device):
             for index, batch in enumerate(batches):
                 losses[index] = self._differentiate(batch)
                 self._updating.update(self._parameters, ahead, index)
