@@ -32,6 +32,7 @@ from batchlab.analysis import (
     fit_hyperbola,
     fit_shape,
 )
+from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Curve, Measurements
@@ -228,7 +229,9 @@ def _best_of_row(num_trials: int, studies: int) -> dict[str, Any]:
 
 
 def measure_confirmed(studies: int) -> list[dict[str, Any]]:
-    return [_confirmed_row(seeds, points, studies) for seeds in (6, 5) for points in (1, 3)]
+    given = [(6, 1), (6, 3), (7, 5), (12, 3), (12, 10), (20, 3)]
+    not_given = [(5, 1), (5, 3), (6, 5), (6, 10)]
+    return [_confirmed_row(seeds, points, studies) for seeds, points in (*given, *not_given)]
 
 
 def _confirmed_row(seeds: int, points: int, studies: int) -> dict[str, Any]:
@@ -240,10 +243,12 @@ def _confirmed_row(seeds: int, points: int, studies: int) -> dict[str, Any]:
         answer = confirmed_steps(confirmed_study(steps, seeds), GOAL)
         assert answer is not None
         known = [step for step in answer.replicate_steps if step is not None]
-        intervals.append(Interval(min(known), max(known)))  # of five seeds the package gives none
+        is_given = answer.interval != NO_INTERVAL
+        intervals.append(answer.interval if is_given else Interval(min(known), max(known)))
     return {
         "seeds": seeds,
         "points": points,
+        "given": "yes" if is_given else "no: the widest there could be",
         "coverage": float(np.mean([holds(interval, truth) for interval in intervals])),
         "width": median([width(interval) for interval in intervals]),
     }

@@ -23,9 +23,12 @@ def test_best_of_m_covers(coverage):
         assert abs(row["bias"]) < 0.05, row
 
 
-def test_six_confirmed_seeds_cover_after_choosing_among_three(coverage):
-    for row in coverage.measure_confirmed(200):
-        assert row["seeds"] != 6 or row["coverage"] >= 0.9, row
+def test_the_confirmed_intervals_that_are_given_cover_after_choosing_among_points(coverage):
+    rows = coverage.measure_confirmed(200)
+
+    assert [(row["seeds"], row["points"]) for row in rows if row["given"] != "yes"] == [(5, 1), (5, 3), (6, 5), (6, 10)]
+    for row in rows:
+        assert row["given"] != "yes" or row["coverage"] >= 0.9, row
 
 
 @pytest.mark.parametrize("number", range(18))
