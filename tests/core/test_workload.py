@@ -85,3 +85,18 @@ def test_a_part_without_a_name_is_refused(optimizer, message):
         Workload.parse({**PLAIN, "optimizer": optimizer}, "spec.toml")
 
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "alias", "is_whole"),
+    [
+        ("mnist", None, True),
+        ({"name": "mnist", "scaling": "per_image"}, None, True),
+        ({"name": "mnist", "train_examples": 1000}, None, False),
+        ({"name": "mnist", "train_examples": 6875}, "mnist_subsets/mnist_6875/fc_8/sgd", True),
+    ],
+)
+def test_a_part_of_a_dataset_is_not_what_its_name_tells(dataset, alias, is_whole):
+    workload = Workload.parse({"dataset": dataset, "model": "fc_8", "optimizer": "sgd", "alias": alias}, "spec")
+
+    assert workload.has_whole_data is is_whole

@@ -76,8 +76,8 @@ class Workload(Value):
 
     @property
     def has_whole_data(self) -> bool:
-        """Whether the dataset is as its name tells, but for the scaling of its inputs."""
-        return self.dataset.options.keys() <= {"scaling"}
+        """Whether the dataset is as its name tells, but for the scaling of its inputs; an alias tells its options."""
+        return self.alias is not None or self.dataset.options.keys() <= {"scaling"}
 
     @property
     def schedules_batch_size(self) -> bool:
