@@ -36,7 +36,7 @@ def throughput_table(throughput: Throughput, is_weak: bool = False) -> Table:
 def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
     """Return the fitted numbers as terms with their values."""
     facts = [
-        ("Seconds of a step without examples, t0", with_interval(fit.t0, fit.t0_interval, 1e-3, "ms")),
+        ("Time of a step without examples, t0 (95 % interval)", with_interval(fit.t0, fit.t0_interval, 1e-3, "ms")),
         ("Examples per second at large batch sizes, tau", _tau(fit)),
         ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
         ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
