@@ -13,6 +13,7 @@ import pytest
 from batchlab.engine.base import Point
 from batchlab.errors import SpecError, TrainerError, TrialError
 from batchlab.loops import child
+from batchlab.loops.base import trial_seed
 from batchlab.loops.command import CommandTrainer, check_command
 from batchlab.loops.journal import Journal
 
@@ -119,23 +120,37 @@ def test_reports_may_come_by_a_pattern_or_in_a_file(follow):
     assert in_file == [(3, {"val/loss": 1.0})]
 
 
-def test_a_file_that_an_earlier_attempt_left_is_not_read_whether_it_is_written_anew_or_appended_to(follow, tmp_path):
-    """One that is written anew and soon is longer than before looks like one that was appended to."""
-    for mode in ("w", "a"):
-        place = tmp_path / "place" / "checkpoint"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "m.jsonl").write_text('{"step": 1, "val/loss": 9}\n')
-        code = f"""
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_a_file_that_an_earlier_attempt_left_is_not_read(follow, tmp_path, mode):
+    """One that is written anew, and soon is longer than before, looks like one that was appended to."""
+    code = """
 import sys
-with open(sys.argv[4] + "/m.jsonl", "{mode}") as file:
-    for step in range(1, 5):
-        print('{{"step": %d, "val/loss": 1}}' % step, file=file)
+with open(f"{folder}/{sys.argv[1]}-{sys.argv[2]}.jsonl", "{mode}") as file:
+    for step in range(1, {end}):
+        print('{"step": %d, "val/loss": 1}' % step, file=file)
 """
+    code = code.replace("{folder}", str(tmp_path)).replace("{mode}", mode)
+    name = f"{tmp_path}/{{batch_size}}-{{seed}}.jsonl"
+    follow(code.replace("{end}", "3"), metrics_file=name)
 
-        found, _ = follow(code, metrics_file="{checkpoint}/m.jsonl")
+    found, _ = follow(code.replace("{end}", "6"), metrics_file=name)
 
-        assert [step for step, _ in found] == [1, 2, 3, 4]
-        assert {metrics["val/loss"] for _, metrics in found} == {1.0}
+    assert [step for step, _ in found] == [1, 2, 3, 4, 5]
+
+
+def test_a_metric_that_is_no_number_is_told_and_other_words_are_left_out(follow):
+    found, _ = follow('print(\'{"step": 1, "val/loss": 0.5, "system/host": "here"}\')')
+    assert found == [(1, {"val/loss": 0.5})]
+
+    with pytest.raises(TrainerError, match="val/loss = abc at step 5 is no number"):
+        follow('print(\'{"step": 5, "val/loss": "abc"}\')')
+
+
+def test_a_folder_in_the_place_of_the_metrics_file_is_told(follow, make_study, tmp_path):
+    (tmp_path / f"8-{trial_seed(make_study(), 3)}.jsonl").mkdir()
+
+    with pytest.raises(TrialError, match=r"\.jsonl is in the way of workload\.metrics_file: "):
+        follow("", metrics_file=f"{tmp_path}/{{batch_size}}-{{seed}}.jsonl")
 
 
 def test_a_program_that_fails_is_told_with_its_last_line(follow):

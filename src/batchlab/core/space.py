@@ -142,7 +142,7 @@ class Values(Value):
     @property
     def is_whole(self) -> bool:
         """Whether all values are whole numbers."""
-        return all(value == int(value) for value in self.values)
+        return all(float(value).is_integer() for value in self.values)
 
     def at(self, share: float) -> float:
         """Return the value whose part of [0, 1] holds a share."""

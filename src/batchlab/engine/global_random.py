@@ -34,8 +34,14 @@ def seed_torch(seed: int) -> None:
 
 
 def seed_all(seed: int) -> None:
-    """Let the generators of PyTorch, NumPy and Python begin at a seed."""
+    """Let the generators of PyTorch, on the processor and on the devices in use, NumPy and Python begin at a seed."""
     seed_torch(seed)
+    seed_processor(seed)
+
+
+def seed_processor(seed: int) -> None:
+    """Let the generators of PyTorch on the processor, NumPy and Python begin at a seed."""
+    torch.default_generator.manual_seed(seed)
     np.random.seed(seed % (1 << 32))  # noqa: NPY002 - it is what modules and augmentations draw from
     random.seed(seed)
 

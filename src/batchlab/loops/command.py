@@ -52,7 +52,7 @@ class CommandTrainer(LoopTrainer):
         values, output = told(study, point, place), place / OUTPUT
         source = Path(_filled(self._workload.metrics_file, values)) if self._workload.metrics_file else output
         if source != output and start == 0:
-            source.unlink(missing_ok=True)  # what an earlier attempt at this trial left; it begins anew
+            _remove(source)  # what an earlier attempt at this trial left; it begins anew
         tail = Tail(source, start or _size(source))
         command = [_filled(part, values) for part in split_command(self._workload.command or "")]
         child = Child(command, output, trial_variables(study.engine, worker))
@@ -164,6 +164,13 @@ def _ending(exit_code: int) -> str:
         return f"ended with exit code {exit_code}"
     names = {number.value: number.name for number in signal.Signals}
     return f"was ended by {names.get(-exit_code, f'signal {-exit_code}')}"
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TrialError(f"{path} is in the way of workload.metrics_file: {error.strerror}.") from None
 
 
 def _size(path: Path) -> int:

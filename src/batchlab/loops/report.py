@@ -61,7 +61,7 @@ def _count(name: str, value: Any, things: str) -> int:
 def read_json_line(line: str) -> tuple[Any, dict[str, Any]] | None:
     """Return step and numbers of a line that is a JSON table with a `step`; None for every other line.
 
-    What else is in it is left out, but for what has the name of a metric and is no number: that is told.
+    What else is in it is left out, but for what goes by the name of a metric of a split: that must be a number.
 
     >>> read_json_line('{"step": 5, "val/loss": 0.3, "note": "warm"}'), read_json_line("epoch 3 begins")
     ((5, {'val/loss': 0.3}), None)
@@ -75,7 +75,11 @@ def read_json_line(line: str) -> tuple[Any, dict[str, Any]] | None:
     if not isinstance(table, dict) or "step" not in table:
         return None
     step = table.pop("step")
-    return step, {name: value for name, value in table.items() if _is_number(value) or "/" in name}
+    return step, {name: value for name, value in table.items() if _is_number(value) or _is_measured(name)}
+
+
+def _is_measured(name: str) -> bool:
+    return name.startswith(("train/", "val/", "test/"))
 
 
 def read_by_pattern(line: str, patterns: Patterns) -> tuple[Any, dict[str, Any]] | None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import default_collate
 
 from batchlab.core.seeds import Stream, generator
-from batchlab.engine.global_random import fork_rng, seed_all
+from batchlab.engine.global_random import fork_rng, seed_processor
 from batchlab.errors import TrainerError, shown
 from batchlab.own.raised import raised
 
@@ -75,7 +75,7 @@ class ItemReader:
                 return Failure(str(error))
 
     def _item(self, number: int, seed: int) -> Any:
-        seed_all(seed)
+        seed_processor(seed)
         try:
             return self._dataset[number]
         except Exception as error:

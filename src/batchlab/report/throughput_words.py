@@ -51,7 +51,7 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
     elif fit.all_reduce is not None:
         facts += [
             (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
-            ("Seconds to send the gradients once", f"{significant(1e3 * fit.all_reduce.transfer_seconds)} ms"),
+            ("Time to send the gradients once", f"{significant(1e3 * fit.all_reduce.transfer_seconds)} ms"),
         ]
     return facts
 
