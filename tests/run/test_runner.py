@@ -11,9 +11,15 @@ import pytest
 
 from batchlab.analysis import steps_to_result
 from batchlab.core.trial import Status
-from batchlab.errors import LabLockedError, SpecError, TrialError
+from batchlab.errors import Interrupted, LabLockedError, SpecError, TrialError
+from batchlab.run import runner
+from batchlab.run.displays import SilentDisplay
+from batchlab.run.executor import Paused
 from batchlab.run.runner import run_sweep
+from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
+from batchlab.store.set_aside import SetAside
+from batchlab.store.study_folder import StudyFolder
 
 
 def stored(lab, sweep):
@@ -292,3 +298,50 @@ def test_a_killed_worker_costs_nothing_but_time(make_scripted, scripted, tmp_pat
 
     assert (tmp_path / "died").exists()
     assert stored(tmp_path / "lab", sweep) == stored(tmp_path / "straight", sweep)
+
+
+class SlowToStop:
+    """An executor whose one pack goes on for a while after it was told to stop."""
+
+    num_workers = 1
+
+    def __init__(self, said):
+        self._said, self._key, self._was_stopped = said, None, False
+
+    @property
+    def num_idle(self):
+        return int(self._key is None)
+
+    def submit(self, key, task, shelf=None):
+        self._key = key
+
+    def events(self, timeout):
+        if not self._was_stopped:
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif any("Still waiting" in sentence for sentence in self._said):
+            key, self._key = self._key, None
+            yield Paused(key)
+
+    def stop(self):
+        self._was_stopped = True
+
+    def close(self):
+        pass
+
+
+def test_a_stop_that_takes_long_is_spoken_of_once(make_scripted, scripted, tmp_path, monkeypatch):
+    said = []
+    display = SilentDisplay()
+    display.say = said.append
+    monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.0)
+    run = StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8"))
+    run.choose_pack_size(4)
+    filled = runner._Runner([run], scripted(), lambda sizes: SlowToStop(said), display, SetAside(tmp_path))
+
+    with pytest.raises(Interrupted):
+        filled.run()
+
+    assert said == [
+        "Stopping: writing checkpoints (again to stop at once).",
+        "Still waiting for trials to come to where they can stop (again to stop at once).",
+    ]

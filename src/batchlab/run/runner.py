@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -40,6 +42,8 @@ from batchlab.store.study_record import StudyRecord
 
 CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5
+PATIENCE_SECONDS = 10.0
+"""After which a stop that is not done is spoken of: a loop of the user's own hears of it when it next reports."""
 
 
 class OwnSweep(Protocol):
@@ -203,6 +207,8 @@ class _Runner:
         self._deaths = Deaths()
         self._num_running = 0
         self._is_stopping = False
+        self._speak_at = math.inf
+        """When a stop that is not done by then is spoken of."""
 
     def run(self, remark: str | None = None) -> None:
         """Keep the workers busy until every study is finished, or a signal asks for the end.
@@ -230,6 +236,9 @@ class _Runner:
             for event in executor.events(TICK_SECONDS):
                 self._take(event)
             check_held()
+            if time.monotonic() > self._speak_at:
+                self._speak_at = math.inf
+                self._display.say("Still waiting for trials to come to where they can stop (again to stop at once).")
             self._display.show(list(self._progress.values()), executor.num_workers)
 
     def _feed(self, executor: Executor) -> None:
@@ -328,7 +337,7 @@ class _Runner:
             if self._is_stopping:
                 is_ending = True
                 raise Interrupted("Interrupted twice; what came after the last checkpoints is lost.")
-            self._is_stopping = True
+            self._is_stopping, self._speak_at = True, time.monotonic() + PATIENCE_SECONDS
             executor.stop()
             self._display.say("Stopping: writing checkpoints (again to stop at once).")
 
