@@ -94,7 +94,7 @@ def test_a_metric_never_measured_is_an_error_that_lists_the_measured_ones(make_r
 
 
 def test_a_column_of_nan_was_never_measured(make_result):
-    with pytest.raises(InputError, match="goal: Unknown metric"):
+    with pytest.raises(InputError, match="was not measured: nothing was"):
         steps_to_result(make_result([[np.nan, np.nan]]), GOAL)
 
 

@@ -121,5 +121,5 @@ def test_a_file_that_is_not_there_ends_with_2(call, tmp_path):
     answer = call("check", tmp_path / "none.py")
 
     assert answer.code == 2
-    assert "none.py is no file of Python." in answer.err
+    assert "There is no file " in answer.err
     assert "is executed" not in answer.err
