@@ -2,25 +2,23 @@
 
     python benchmarks/data_parallel.py [--workers 2] [--batch-sizes 128 1024] [--turns 9] [--out FILE.json]
 
-Both sides live in the same processes, one thread each, joined by gloo, and take turns: the medians of the turns count,
-and the median of the ratios of neighbouring turns. The plain loop keeps its examples in memory, gathers its part of
-each batch by index, has the same module, wrapped, and the fused SGD with Nesterov momentum. Images and sentences are
-noise of the sizes of CIFAR-10 and of LM1B's. Run it on a machine with nothing else to do.
+Both sides live in the same processes, joined by gloo and started as a study starts its workers: one thread each, and
+freed memory is kept. They take turns: the medians of the turns count, and the median of the ratios of neighbouring
+turns. The plain loop keeps its examples in memory, gathers its part of each batch by index, has the same module,
+wrapped, and the fused SGD with Nesterov momentum. Images and sentences are noise of the sizes of CIFAR-10 and of
+LM1B's. Run it on a machine with nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
@@ -39,6 +37,7 @@ from batchlab.engine.group import meet
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.models.registry import build_model
 from batchlab.run.environment import environment
+from batchlab.run.worker import worker_environment
 
 METAPARAMETERS = {"learning_rate": 1e-3, "momentum": 0.9}
 NUM_EXAMPLES = 4096
@@ -184,7 +183,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=8192, help="of each side in a turn, about")
     parser.add_argument("--out", type=Path, default=Path("data_parallel.json"))
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, worker_environment():
         processes.spawn(work, (str(Path(folder) / "store"), options), options.workers)
 
 
