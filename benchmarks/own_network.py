@@ -5,22 +5,21 @@
 Small: a multilayer perceptron of the digits' size at batch size 16, packed by `torch.func`, against a DataLoader loop.
 Large: a perceptron of 3.3 million weights, one trial, against a plain loop that gathers batches by index and uses the
 fused optimizer. Then one update of the optimizers alone, beside PyTorch's fused ones, on 3.3 million weights.
-One thread; both sides take turns, and the fastest turn of each counts: the machine is shared, and noise only slows.
+All in one process that is started as a study starts its workers: one thread, and freed memory is kept. Both sides take
+turns, and the fastest turn of each counts: the machine is shared, and noise only slows.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import torch
+import torch.multiprocessing as processes
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -32,6 +31,7 @@ from batchlab.optim.layout import Layout
 from batchlab.optim.registry import load_optimizer
 from batchlab.own.torch_sweep import TorchSweep
 from batchlab.run.environment import environment
+from batchlab.run.worker import worker_environment
 
 ROUNDS = 5
 POINT = {"learning_rate": 1e-3, "momentum": 0.9}
@@ -160,11 +160,7 @@ def compared(
     return {"name": name, "ours_us": ours, "theirs_us": theirs, "times_as_fast": theirs / ours}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--seconds", type=float, default=2.0)
-    options = parser.parse_args()
+def measure(rank: int, options: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     adam = {"learning_rate": 1e-3, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.01}
     cases = [
@@ -184,6 +180,15 @@ def main() -> None:
     results = [compared(name, one, other, options.seconds) for name, one, other in cases]
     if options.out:
         options.out.write_text(json.dumps({"environment": environment(), "results": results}, indent=1) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    with worker_environment():
+        processes.spawn(measure, (options,))
 
 
 if __name__ == "__main__":
