@@ -132,7 +132,7 @@ def test_published_points_that_are_not_known_are_told(call, small_lab):
     answer = call("figure", "steps-to-result", "--published")
 
     assert 0 == answer.code
-    assert "batchlab: no published points are known of nqm/quadratic/sgd for val/risk <= 0.3\n" == answer.err
+    assert "batchlab: there are no published steps of nqm/quadratic/sgd to val/risk <= 0.3\n" == answer.err
     assert {""} == {row["published_steps"] for row in read_table("figures/small-steps-to-result.csv")}
 
 

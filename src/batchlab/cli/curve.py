@@ -87,9 +87,10 @@ def print_summary(summary: ShownSummary, published: PublishedComparison | None =
 
 
 def _published(summary: ShownSummary) -> PublishedComparison | None:
+    from batchlab.published.comparison import why_not_compared
     from batchlab.report.tables import published_beside
 
     found = published_beside(summary)
     if found is None:
-        warn(f"there are no published steps of {summary.workload} to {summary.goal}")
+        warn(why_not_compared(summary))
     return found

@@ -218,11 +218,11 @@ def _draw_of_sweeps(
 
 
 def _warn_unpublished(summaries: Sequence[WorkloadSummary]) -> None:
-    from batchlab.published.points import published_curve
+    from batchlab.published.comparison import counterpart, why_not_compared
 
     for summary in summaries:
-        if published_curve(summary.workload, summary.goal) is None:
-            warn(f"no published points are known of {summary.workload} for {summary.goal}")
+        if counterpart(summary) is None:
+            warn(why_not_compared(summary))
 
 
 def _print_saved(name: str, source: object, stem: Path, options: Mapping[str, Any]) -> None:

@@ -93,9 +93,7 @@ def _series(
         missed = unreached_series(summary.workload, summary.goal, summary.rows)
         if missed:
             yield missed
-        measured = measured_steps(summary.rows, headline)
-        is_comparable = published and summary.has_whole_data
-        beside = compare_published(summary.workload, summary.goal, measured) if is_comparable else None
+        beside = compare_published(summary, measured_steps(summary.rows, headline)) if published else None
         if beside:
             yield published_series(summary.workload, summary.goal, beside)
 

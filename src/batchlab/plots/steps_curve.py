@@ -89,8 +89,7 @@ class StepsCurveData:
 def steps_curve_data(summary: WorkloadSummary, *, published: bool = False) -> StepsCurveData:
     """Return what the figure of `summary` shows, beside the published points where they are wanted and known."""
     measured = measured_steps(summary.rows, summary.headline)
-    is_comparable = published and summary.has_whole_data
-    beside = compare_published(summary.workload, summary.goal, measured) if is_comparable else None
+    beside = compare_published(summary, measured) if published else None
     sizes = {row.batch_size for row in summary.rows}
     elsewhere = {size: steps for size, steps in beside.steps.items() if size not in sizes} if beside else {}
     return StepsCurveData(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from batchlab.core.goal import Goal
 from batchlab.published.points import Confidence, PublishedCurve, published_curve
@@ -55,18 +56,46 @@ def _span(ratios: Mapping[int, float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def compare_published(workload: str, goal: Goal, measured: Mapping[int, float]) -> PublishedComparison | None:
-    """Return the published curve of a workload and goal beside measured steps by batch size.
+class Summary(Protocol):
+    """What of the summary of a sweep tells which published curve is its counterpart."""
+
+    @property
+    def workload(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def goal(self) -> Goal:
+        """What the steps lead to."""
+        ...
+
+    @property
+    def has_whole_data(self) -> bool:
+        """Whether it was trained on all of its dataset."""
+        ...
+
+
+def counterpart(summary: Summary) -> PublishedCurve | None:
+    """Return the published curve of a sweep's workload and goal; None too where it trained on a part of the dataset."""
+    return published_curve(summary.workload, summary.goal) if summary.has_whole_data else None
+
+
+def why_not_compared(summary: Summary) -> str:
+    """Return why a sweep cannot be compared, fit for a line of its own."""
+    if published_curve(summary.workload, summary.goal) is None:
+        return f"there are no published steps of {summary.workload} to {summary.goal}"
+    if not summary.has_whole_data:
+        return f"the published steps of {summary.workload} are of all of its dataset, of which these trained on a part"
+    return f"no batch size that met the goal is on the published curve of {summary.workload}, which is a relative one"
+
+
+def compare_published(summary: Summary, measured: Mapping[int, float]) -> PublishedComparison | None:
+    """Return the published counterpart of a sweep beside its measured steps by batch size.
 
     A curve that was published relative to one batch size is set equal to the measured one there, or at the smallest
     batch size that both have. None where nothing was published, or where a relative curve finds no batch size to share.
-
-    >>> goal = Goal.read("val/classification_error < 0.01")
-    >>> found = compare_published("mnist/simple_cnn_base/nesterov_momentum", goal, {32: 2530, 100: 900})
-    >>> found.steps[32], found.ratios
-    (2300.0, {32: 1.1})
     """
-    curve = published_curve(workload, goal)
+    curve = counterpart(summary)
     if curve is None:
         return None
     common = [size for size in curve.steps if measured.get(size)]

@@ -96,11 +96,8 @@ def published_beside(summary: WorkloadSummary) -> PublishedComparison | None:
     The paper's are minima over its trials. So the minima of these trials are held against them as well, whatever the
     headline is.
     """
-    if not summary.has_whole_data:
-        return None
     found, minima = (
-        compare_published(summary.workload, summary.goal, measured_steps(summary.rows, each))
-        for each in (summary.headline, "minimum")
+        compare_published(summary, measured_steps(summary.rows, each)) for each in (summary.headline, "minimum")
     )
     if found is None or minima is None or summary.headline == "minimum":
         return found

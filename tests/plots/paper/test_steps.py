@@ -121,6 +121,13 @@ def test_published_points_lie_over_every_curve_with_their_workload_and_goal(pape
     assert not any(panel.of_kind("published") for panel in paper_data(1, results).panels)
 
 
+def test_a_part_of_a_dataset_has_no_published_points_beside_it(results):
+    def parts(workload):
+        return [replace(study, has_whole_data=False) for study in results(workload)]
+
+    assert not any(panel.of_kind("published") for panel in paper_data(1, parts, published=True).panels)
+
+
 def test_published_points_are_normalised_by_themselves(paper):
     line = PAPER_FIGURES[6].panels[1].lines[0]
     (series,) = paper(6).panels[1].of_kind("published")
