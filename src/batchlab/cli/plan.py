@@ -51,7 +51,7 @@ def plan(
         ),
     ] = None,
     price: Annotated[
-        float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else worker-hours are told.")
+        float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else the time of all workers is told.")
     ] = None,
     max_workers: Annotated[
         int | None,

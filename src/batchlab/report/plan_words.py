@@ -35,7 +35,7 @@ def plan_line(plan: TrainingPlan) -> str:
 def plan_table(plan: TrainingPlan) -> Table:
     """Return a row for each batch size and number of workers; of very many, those that matter."""
     rows = shown_rows(plan)
-    cost = "Cost" if plan.price is not None else "Worker-hours"
+    cost = "Cost" if plan.price is not None else "Worker time"
     header = ["Batch size", "Workers", "Steps", "ms per step", "Time", "95 % interval", cost, "Front", "Note"]
     cells = [_cells(plan, row) for row in rows]
     if not any(each[-1] for each in cells):
@@ -110,8 +110,8 @@ def _others(plan: TrainingPlan) -> Iterator[str]:
     for name, row in (("Cheapest", plan.cheapest), ("Balanced (least time times cost)", plan.balanced)):
         if row != plan.fastest:
             how = f"batch size {count(row.batch_size)}{_on_workers(row, plan)}"
-            yield f"{name}: {how}, {spell_time(row.seconds)}, {_cost(plan, row)}{_extrapolated(row)}."
-    yield f"The fastest costs {_cost(plan, plan.fastest)}."
+            yield f"{name}: {how}, {spell_time(row.seconds)}, {_told_cost(plan, row)}{_extrapolated(row)}."
+    yield f"The fastest costs {_told_cost(plan, plan.fastest)}."
 
 
 def _formula(plan: TrainingPlan) -> Iterator[str]:
@@ -217,14 +217,23 @@ def _cells(plan: TrainingPlan, row: PlanRow) -> list[str]:
         significant(1e3 * row.step_seconds.value),
         f"{significant(row.seconds.value / size)} {unit}",
         interval_text(row.seconds.interval, size),
-        significant(row.cost.value),
+        _cost(plan, row),
         ", ".join(names) or ("yes" if row.is_pareto else ""),
         "extrapolated" if row.is_extrapolated else "fitted" if plan.is_fitted(row) else "",
     ]
 
 
 def _cost(plan: TrainingPlan, row: PlanRow) -> str:
-    return f"{significant(row.cost.value)} {'worker-hours' if plan.price is None else 'in all'}"
+    """Return the price; without one the time of all workers, which is kept in hours, in the unit that suits it."""
+    if plan.price is not None:
+        return significant(row.cost.value)
+    seconds = 3600 * row.cost.value
+    size, unit = time_unit(seconds)
+    return f"{significant(seconds / size)} {unit}"
+
+
+def _told_cost(plan: TrainingPlan, row: PlanRow) -> str:
+    return f"{_cost(plan, row)} {'of worker time' if plan.price is None else 'in all'}"
 
 
 def _on_workers(row: PlanRow, plan: TrainingPlan) -> str:
