@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status, Trial
+from batchlab.errors import InputError
 
 TRIAL = Trial(trial_id=0, status=Status.COMPLETE, metaparameters={}, last_step=10)
 SIZES = (16, 64, 256, 1024)
@@ -142,3 +144,35 @@ def test_the_half_width_is_that_of_least_squares():
     expected = math.sqrt(variance * (1 + at @ np.linalg.inv(design.T @ design) @ at))
 
     assert Spread.of(fit).half_width(500) == pytest.approx(4.302653 * expected, rel=1e-5)
+
+
+def failed(batch_size: int, steps: int) -> StepsToResult:
+    """Return a batch size that met the goal in the search and missed it with fresh seeds."""
+    found = row(batch_size, steps, interval=Interval(steps, None))
+    return replace(found, confirmed=replace(found.confirmed, steps=None, replicate_steps=(steps, None, None)))
+
+
+def test_minima_and_medians_are_never_mixed():
+    *confirmed, last = hyperbola(interval=Interval(1, 10**4))
+
+    curve = expected_steps(summary(*confirmed, replace(last, confirmed=None)))
+    few = expected_steps(summary(confirmed[0], replace(confirmed[1], confirmed=None, steps=7)))
+
+    assert curve.tuned == {}
+    assert [few.at(size).value for size in SIZES[:2]] == [confirmed[0].steps, 7]
+    assert {few.at(size).interval for size in SIZES[:2]} == {NO_INTERVAL}
+
+
+def test_a_batch_size_that_failed_its_confirmation_is_not_planned_with():
+    *confirmed, last = hyperbola(interval=Interval(1, 10**4))
+
+    curve = expected_steps(summary(*confirmed, failed(last.batch_size, last.steps)))
+
+    assert curve.reached == SIZES[:3]
+    assert curve.missed == SIZES[3:]
+    assert curve.at(1024) is None
+
+
+def test_confirmations_that_all_failed_leave_no_time():
+    with pytest.raises(InputError, match="with lucky seeds alone"):
+        expected_steps(summary(failed(16, 100), failed(64, 50)))

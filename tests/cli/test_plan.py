@@ -92,6 +92,14 @@ def test_a_deadline_gives_the_best_value_in_time(call, timed_lab):
     assert "In 500 ms the best val/risk is " in call("plan", "--lab", timed_lab, "--deadline", "500ms").out
 
 
+def test_a_deadline_counts_the_first_trials_that_are_asked_for(call, timed_lab):
+    def num_trials(*options):
+        answer = call("plan", "--lab", timed_lab, "--deadline", "500ms", "--json", *options)
+        return json.loads(answer.out)["best_by_deadline"]["trials"]
+
+    assert num_trials("--trials", 1) == 1 < num_trials()
+
+
 def test_a_deadline_that_is_too_short_says_so(call, timed_lab):
     out = call("plan", "--lab", timed_lab, "--deadline", "1ms").out
 

@@ -18,6 +18,7 @@ from batchlab.analysis import (
     summarise,
 )
 from batchlab.core.goal import Goal
+from batchlab.core.protocol import Protocol
 from batchlab.plots import plan_data
 from batchlab.report.plan_words import plan_answer, plan_line, plan_notes, plan_table
 from batchlab.report.planned import plan_summary, with_deadline
@@ -68,9 +69,13 @@ def test_given_numbers_are_said_to_be_taken_as_exact():
 
 
 def test_minima_are_said_to_be_lucky():
-    plan = plan_summary(summarise(example_workload(), GOAL), MEASURED)
+    summary = summarise(example_workload(), GOAL)
+    raced = replace(summary, protocol=Protocol(kind="race"))
 
-    assert any("minima" in note and "batchlab confirm" in note for note in plan.notes)
+    assert (
+        "Not confirmed. Steps here follow a curve of minima, which are lucky." in plan_summary(summary, MEASURED).notes
+    )
+    assert any("minima" in note and "batchlab confirm" in note for note in plan_summary(raced, MEASURED).notes)
 
 
 def test_a_long_table_shows_what_matters():

@@ -71,13 +71,13 @@ class StepsCurve:
     """None where the curve was given, or is exact."""
 
     tuned: Mapping[int, Expected] = field(default_factory=dict)
-    """The batch sizes whose answer stands by itself: confirmed medians, and minima where there is no fit."""
+    """The batch sizes whose answer stands by itself: confirmed medians, or minima where there is no fit; never both."""
 
     reached: tuple[int, ...] = ()
     """The batch sizes that met the goal, ascending; empty for a curve that was given."""
 
     missed: tuple[int, ...] = ()
-    """Those that were trained and did not."""
+    """Those that were trained and did not, or not with half of their fresh seeds."""
 
     smallest: int = 1
     largest: float = math.inf
@@ -139,8 +139,14 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
             f"No batch size of {summary.workload} met {summary.goal} by training: there is no time to it. "
             "Give an easier goal with --goal, or train for longer."
         )
+    rows = [row for row in rows if not row.failed_to_confirm]
+    if not rows:
+        raise InputError(
+            f"{summary.workload} met {summary.goal} with lucky seeds alone: at every batch size half of the fresh ones "
+            "or more missed it, so there is no time to it. Give an easier goal with --goal, or search more trials."
+        )
     reached = tuple(row.batch_size for row in rows)
-    missed = tuple(row.batch_size for row in summary.rows if not row.is_reached)
+    missed = tuple(row.batch_size for row in summary.rows if not row.is_reached or row.failed_to_confirm)
     smallest, largest = _limits(summary, reached, missed)
     return StepsCurve(
         s_min=fit.s_min if fit else None,
@@ -155,17 +161,17 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
 
 
 def _tuned(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[int, Expected]:
-    found = {}
-    for row in rows:
-        confirmed = row.estimate("confirmed")
+    """Return what stands by itself: one estimand throughout, or lucky batch sizes would win."""
+    answers = {row.batch_size: row.estimate("confirmed") for row in rows}
+    are_confirmed = all(each.value for each in answers.values()) if fit is None else fit.estimand == "confirmed"
+    if are_confirmed:
         # Fewer than six seeds have no interval: then the curve says more.
-        if confirmed.value is not None and (fit is None or confirmed.interval != NO_INTERVAL):
-            found[row.batch_size] = Expected(confirmed.value, confirmed.interval)
-        elif fit is None:
-            assert row.steps is not None
-            interval = None if row.protocol.is_closed_form else NO_INTERVAL
-            found[row.batch_size] = Expected(row.steps, interval)
-    return found
+        told = {size: each for size, each in answers.items() if fit is None or each.interval != NO_INTERVAL}
+        return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
+    if fit is not None:
+        return {}
+    steps = {row.batch_size: (row.steps, None if row.protocol.is_closed_form else NO_INTERVAL) for row in rows}
+    return {size: Expected(value, interval) for size, (value, interval) in steps.items() if value is not None}
 
 
 def _limits(summary: WorkloadSummary, reached: tuple[int, ...], missed: tuple[int, ...]) -> tuple[int, float]:

@@ -83,6 +83,11 @@ class StepsToResult:
         return self.steps is not None
 
     @property
+    def failed_to_confirm(self) -> bool:
+        """Whether the goal was met in the search, but missed by half of the fresh seeds or more."""
+        return self.is_reached and self.confirmed is not None and self.confirmed.steps is None
+
+    @property
     def start_met(self) -> bool:
         """Whether the goal was met before any update."""
         return self.steps == 0

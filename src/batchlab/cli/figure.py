@@ -194,8 +194,10 @@ def _draw_of_throughput(
     results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
     check_one_batch_size(results.sweep)
     throughput = needed_throughput(store, results.sweep)
-    workers = throughput.workers[-1]
-    source = throughput if kind.needs == "throughput" else plan_summary(summary, throughput, workers)
+    if kind.needs == "throughput":
+        source: object = throughput
+    else:
+        source = plan_summary(summary, throughput, throughput.planned_workers[-1])
     _print_saved(kind.name, source, out / f"{results.sweep.name}-{kind.name}", {})
     fail_on_problems(results.problems)
 

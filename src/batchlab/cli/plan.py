@@ -51,7 +51,8 @@ def plan(
         ),
     ] = None,
     price: Annotated[
-        float | None, typer.Option("--price-per-worker-hour", help="What a worker costs; else the time of all workers is told.")
+        float | None,
+        typer.Option("--price-per-worker-hour", help="What a worker costs; else the time of all workers is told."),
     ] = None,
     max_workers: Annotated[
         int | None,
@@ -116,6 +117,7 @@ def _of_lab(
     price: float | None,
     deadline: str | None,
 ) -> tuple[TrainingPlan, list[LabError]]:
+    from batchlab.analysis.selection import first_trials
     from batchlab.plan.given import given_deadline, given_throughput
     from batchlab.plan.lab_plan import needed_throughput
     from batchlab.plan.train_examples import num_train_examples
@@ -131,7 +133,9 @@ def _of_lab(
     times = replace(times, train_examples=num_train_examples(results.sweep))
     workers = max_workers or times.planned_workers[-1]
     made = plan_summary(summary, times, workers, price)
-    return made if seconds is None else with_deadline(made, results.results, seconds, workers), results.problems
+    if seconds is not None:
+        made = with_deadline(made, [first_trials(study, trials) for study in results.results], seconds, workers)
+    return made, results.problems
 
 
 def _print(made: TrainingPlan, as_json: bool) -> None:

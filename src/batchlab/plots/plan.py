@@ -107,6 +107,8 @@ def _caption(plan: TrainingPlan) -> str:
         found.append(f"Steps at batch size {listed(sorted(plan.curve.tuned))} are answers, the others a fitted curve.")
     if any(row.is_extrapolated for row in plan.rows):
         found.append("Circles are extrapolated.")
-    if any(row.seconds.lacks_bound for row in plan.rows):
+    if len({row.workers for row in plan.rows}) > 1:
+        found.append("95 % intervals are in the CSV file.")
+    elif any(row.seconds.lacks_bound for row in plan.rows):
         found.append("Points without bars have no 95 % interval.")
     return " ".join(found)

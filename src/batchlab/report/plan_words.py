@@ -11,6 +11,7 @@ from batchlab.analysis.training_plan import ClosedForm
 from batchlab.report.blocks import Table
 from batchlab.report.interval_words import interval_text, spell_time, time_unit
 from batchlab.report.tables import format_steps, format_value
+from batchlab.report.words import confirmation
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
@@ -155,12 +156,12 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
     if summary is None:
         yield "Steps were given and are taken as exact."
         return
-    fit, confirmed = summary.fit, len(plan.curve.tuned)
+    fit = summary.fit
     if fit is None:
         yield "Fewer than three batch sizes met the goal: there is no curve between or beyond them."
-    elif not summary.is_confirmed and not summary.protocol.is_closed_form:
-        some = "the rest" if confirmed else "steps"
-        yield f"Not confirmed: {some} follow a curve of minima, which are lucky. `batchlab confirm` gives medians."
+    if not summary.is_confirmed and not summary.protocol.is_closed_form:
+        are_minima = "are" if fit is None else "follow a curve of"
+        yield f"{confirmation(summary) or 'Not confirmed.'} Steps here {are_minima} minima, which are lucky."
     if fit is not None and fit.warning:
         yield fit.warning
     if fit is not None and fit.b_crit is None:
@@ -170,6 +171,9 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
     above = [size for size in plan.curve.missed if size > plan.curve.reached[-1]]
     if above:
         yield f"Batch size {listed(above)} missed the goal: nothing is said of it, nor of larger ones."
+    failed = [row.batch_size for row in summary.rows if row.failed_to_confirm and row.batch_size not in above]
+    if failed:
+        yield f"So nothing is said of batch size {listed(failed)}."
 
 
 def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:

@@ -53,7 +53,7 @@ def protocol(summary: WorkloadSummary) -> str:
         "full": "Full protocol: every trial was trained to its budget.",
         "imported": "Imported: these trials were not run here, and their minimum is the paper's statistic.",
     }[summary.protocol.kind]
-    return f"{how} {confirmation}" if (confirmation := _confirmation(summary)) else how
+    return f"{how} {confirmed}" if (confirmed := confirmation(summary)) else how
 
 
 def left_out(number: int, of: str = "its archive") -> str:
@@ -297,12 +297,13 @@ def _race(summary: WorkloadSummary) -> str:
     return f"Raced: trials ended {until} the first that met {goal}, so counts of diverged and stuck ones end there."
 
 
-def _confirmation(summary: WorkloadSummary) -> str | None:
+def confirmation(summary: WorkloadSummary) -> str | None:
+    """Return whether the answers were confirmed, and if not why; None where they could not have been."""
     if summary.is_confirmed:
         return f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
     if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
         return None
-    missed = [row for row in summary.rows if row.confirmed is not None and row.confirmed.steps is None]
+    missed = [row for row in summary.rows if row.failed_to_confirm]
     if missed:
         sizes = [row.batch_size for row in missed]
         ends = [row.confirmed.end_step for row in missed if row.confirmed]
