@@ -498,3 +498,75 @@ class CallableStep:
 )
 def test_a_step_may_be_anything_that_can_be_called(step):
     assert equivalence(step, sentences(*EIGHT), LanguageModel()).is_equivalent
+
+
+class Balanced(nn.Module):
+    """Two experts whose shares are balanced by a loss of the whole batch while they train; nothing is dropped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.experts = nn.Linear(4, 2), nn.ModuleList([nn.Linear(4, 3), nn.Linear(4, 3)])
+        self.balance: Tensor | float = 0.0
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        shares = self.gate(inputs).softmax(1)
+        self.balance = (shares.mean(0) ** 2).sum() if self.training else 0.0
+        return sum(shares[:, i : i + 1] * expert(inputs) for i, expert in enumerate(self.experts))
+
+
+def test_what_vanishes_in_evaluation_and_draws_nothing_is_no_dropout():
+    torch.manual_seed(0)
+
+    def step(model, microbatches):
+        number = sum(map(len, microbatches))
+        for each in microbatches:
+            ((model(each).tanh().mean() + model.balance) * len(each) / number).backward()
+
+    verdict = equivalence(step, torch.randn(8, 4), Balanced(), allow=["dropout"])
+
+    assert [str(each) for each in verdict.causes] == ["coupled examples"]
+    assert not verdict.is_equivalent
+
+
+def test_workers_on_which_the_step_never_ran_leave_it_open():
+    def step(model, microbatches, worker):
+        if worker.num_workers > 1:
+            raise RuntimeError("not on several")
+        loops.right_alone(model, microbatches)
+
+    verdict = equivalence(step, sentences(*EIGHT), LanguageModel(), workers=[1, 2])
+
+    assert not verdict.is_equivalent
+    assert str(verdict).startswith("NOT known: the step cannot be run on 2 workers; on others its gradient is right")
+
+
+def test_a_loss_that_is_summed_over_workers_before_its_backward_pass_is_too_small():
+    def step(model, microbatches, worker):
+        number = worker.sum(sum(map(len, microbatches)))
+        for each in microbatches:
+            (worker.sum(model(each).tanh().sum()) / number).backward()
+
+    verdict = equivalence(step, torch.randn(8, 4), nn.Linear(4, 1), workers=[1, 2])
+
+    assert [row.comparison.norm_ratio for row in verdict.rows if row.num_workers == 2] == pytest.approx([0.5, 0.5])
+    assert [str(each) for each in verdict.causes] == ["factor"]
+
+
+def test_gradients_are_exchanged_once_however_many_parameters_there_are():
+    counts = []
+
+    for number in (1, 10):
+        runs = []
+
+        def step(model, microbatches, worker, runs=runs):
+            runs.append(1)
+            number = worker.sum(sum(map(len, microbatches)))
+            for each in microbatches:
+                (model(each).tanh().sum() / number * worker.num_workers).backward()
+            worker.average_gradients(model)
+
+        layers = [nn.Linear(4, 4) for _ in range(number)]
+        assert equivalence(step, torch.randn(8, 4), nn.Sequential(*layers)).is_equivalent
+        counts.append(len(runs))
+
+    assert counts[0] == counts[1]

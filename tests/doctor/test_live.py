@@ -146,3 +146,23 @@ def test_two_workers_of_ddp_are_told_the_same(tmp_path, one_thread):
     assert row["norm_ratio"] == pytest.approx(1, abs=1e-6)
     assert "1 / 2, the number of workers or microbatches of a worker" in first["factor"]["causes"][0]["evidence"]
     assert first["of_one_worker"]["causes"][0]["evidence"].startswith("each worker counts the same;")
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_what_autocast_rounds_is_no_mistake_and_hides_none(is_right):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10))
+    inputs, labels = torch.randn(32, 32), torch.randint(0, 10, (32,))
+    microbatches = [(inputs[:4], labels[:4]), (inputs[4:], labels[4:])]
+
+    def loss(model, batch):
+        with torch.autocast("cpu", torch.bfloat16):
+            return nn.functional.cross_entropy(model(batch[0]), batch[1])
+
+    for each in microbatches:
+        (loss(model, each) * (len(each[1]) / 32 if is_right else 0.5)).backward()
+    verdict = check_gradients(model, loss, microbatches)
+
+    assert (verdict.precision, verdict.tolerance) == ("bfloat16", 3e-2)
+    assert verdict.is_equivalent == is_right
+    assert [str(each) for each in verdict.causes] == ([] if is_right else ["mean of means"])

@@ -17,6 +17,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from batchlab.doctor.batch import Padding, in_double_precision, lengthened, num_examples, rows_of, shortened
 from batchlab.doctor.conditions import SMALL, Condition, scale_of, switched_off
 from batchlab.doctor.cut import MORE_COLUMNS, Cut
+from batchlab.doctor.draws import CountedDraws
 from batchlab.doctor.gradient import Gradient
 from batchlab.doctor.kept import Kept
 from batchlab.doctor.worker import Worker, run_workers
@@ -72,6 +73,12 @@ class Bench(ABC):
     @abstractmethod
     def repeated(self, rows: range, off: Off, way: Way = USUAL) -> Gradient:
         """Return what `alone` does, computed anew."""
+
+    def num_draws(self, off: Off) -> int:
+        """Return how often a pass over all examples draws random numbers."""
+        with CountedDraws() as draws:
+            self.repeated(self.whole, off)
+        return draws.number
 
     def _once(self, key: Hashable, compute: Callable[[], Gradient]) -> Gradient:
         if key not in self._known:

@@ -60,11 +60,19 @@ class Diagnosis:
         try:
             if condition == Condition.CLIPPING and not self._is_unbounded(off):
                 return False
+            if condition == Condition.DROPOUT and not self._is_random(off):
+                return False
             return self._differ(self.bench.found(self.cut, off), self.bench.found(self.cut)) or self._differ(
                 self._whole(off), self._whole(NOTHING)
             )
         except Exception:  # a step that cannot be run so
             return False
+
+    def _is_random(self, off: Off) -> bool:
+        """Return whether it is random numbers that are switched off: evaluation mode may switch off anything."""
+        if self._differ(self.bench.alone(self.bench.whole, NOTHING, Way(seed=1)), self._whole(NOTHING)):
+            return True
+        return self.bench.num_draws(off) != self.bench.num_draws(NOTHING)  # a step may seed them by itself
 
     def _is_unbounded(self, off: Off) -> bool:
         """Return whether small gradients are in proportion to the loss: else something is added to them."""

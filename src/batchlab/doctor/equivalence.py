@@ -18,12 +18,9 @@ from batchlab.doctor.cut import Cut, read_cut, usual_cuts
 from batchlab.doctor.diagnosis import Diagnosis
 from batchlab.doctor.gradient import Gradient, compare, distance
 from batchlab.doctor.kept import Kept, kept
+from batchlab.doctor.precision import coarsest, noted_precisions, tolerance_of
 from batchlab.doctor.verdict import Equivalence, Row
 from batchlab.errors import InputError, shown
-
-TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 1e-2}
-"""How far gradients may lie apart, relative to their norm, and be the same: rounding leaves no more in each precision.
-In float64 rounding leaves 1e-14, and what is left of 1e-6 is for steps that add a small constant somewhere."""
 
 USUAL_WORKERS = (1, 2, 4)
 """Numbers of workers that are tried where a step takes a worker."""
@@ -59,7 +56,7 @@ def equivalence(
     wanted = _cuts(cuts, workers, number, is_parallel=takes_worker(step), is_padded=padding is not None)
     with kept(model) as keeper:
         bench, precision = _bench(step, batch, model, keeper, padding, seed)
-        limit = TOLERANCES.get(precision, 1e-4) if tolerance is None else tolerance
+        limit = tolerance_of(precision) if tolerance is None else tolerance
         rows = [judged(bench, cut, limit, is_asked=cuts is not None) for cut in wanted]
         if all(row.is_equal or row.failure for row in rows):
             _check_telling(bench, limit)
@@ -132,9 +129,10 @@ def _bench(
             if whole.precision == torch.float64:
                 return bench, torch.float64
     bench = StepBench(step, batch, model, keeper, padding, seed, is_double=False)
-    whole = bench.alone(bench.whole)
+    with noted_precisions(model) as precisions:
+        whole = bench.alone(bench.whole)
     check_whole(whole)
-    return bench, whole.precision
+    return bench, coarsest({whole.precision, *precisions})
 
 
 def _check(step: Step, model: nn.Module, number: int, tolerance: float | None) -> None:

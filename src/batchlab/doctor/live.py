@@ -15,9 +15,10 @@ from batchlab.doctor.bench import NOTHING, USUAL, Bench, Off, Way, gradient_of, 
 from batchlab.doctor.causes import Cause, Finding, read_causes
 from batchlab.doctor.conditions import scale_of, switched_off
 from batchlab.doctor.cut import Cut
-from batchlab.doctor.equivalence import TOLERANCES, check_whole, judged
+from batchlab.doctor.equivalence import check_whole, judged
 from batchlab.doctor.gradient import Gradient, compare, distance
 from batchlab.doctor.kept import Kept, kept
+from batchlab.doctor.precision import coarsest, noted_precisions, tolerance_of
 from batchlab.doctor.verdict import Equivalence, Row
 from batchlab.errors import InputError
 from batchlab.own.content import moved
@@ -59,16 +60,19 @@ def check_observed(
 ) -> Equivalence:
     """Return the verdict on a gradient that was observed; what was of other workers is gathered."""
     own = next(each for each in module.parameters() if each.requires_grad)
-    limit, allowed = TOLERANCES.get(own.dtype, 1e-4) if tolerance is None else tolerance, read_causes(allow)
+    allowed = read_causes(allow)
     shares = [[moved(each, own.device) for each in share] for share in _gathered(list(microbatches))]
     cut = Cut(tuple(tuple(num_examples(each) for each in share) for share in shares))
     batch = joined([each for share in shares for each in share], padding)
     first, apart = _of_first_worker(observed)
     with kept(module) as keeper:
         bench = LossBench(loss, batch, module, keeper, first)
-        check_whole(bench.alone(bench.whole))
+        with noted_precisions(module) as precisions:
+            check_whole(bench.alone(bench.whole))
+        precision = coarsest({own.dtype, *precisions})
+        limit = tolerance_of(precision) if tolerance is None else tolerance
         row = judged(bench, cut, limit) if apart <= limit else _not_exchanged(bench, cut, apart)
-    return Equivalence(bench.num_examples, (row,), limit, str(own.dtype).removeprefix("torch."), allowed)
+    return Equivalence(bench.num_examples, (row,), limit, str(precision).removeprefix("torch."), allowed)
 
 
 class LossBench(Bench):

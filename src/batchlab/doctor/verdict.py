@@ -87,10 +87,18 @@ class Equivalence:
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether every cut that can be run gives the same gradient, or differs by accepted causes alone."""
-        return bool(self._run) and all(
+        """Whether every cut that can be run gives the same gradient, or differs by accepted causes alone.
+
+        Of each number of workers at least one has to run.
+        """
+        return not self._never_run and all(
             row.is_equal or (row.findings and set(row.causes) <= self.allowed) for row in self._run
         )
+
+    @property
+    def _never_run(self) -> list[int]:
+        """The numbers of workers of which no cut can be run."""
+        return sorted({row.num_workers for row in self.rows} - {row.num_workers for row in self._run})
 
     @property
     def _run(self) -> list[Row]:
@@ -164,6 +172,9 @@ class Equivalence:
         batch = f"{self.num_examples:,} example{'s' if self.num_examples != 1 else ''}"
         if not run:
             return f"NOT known: the step can be run in none of {_ways(len(self.rows))} to cut a batch of {batch}."
+        if not different and self._never_run:
+            workers = " and ".join(map(str, self._never_run))
+            return f"NOT known: the step cannot be run on {workers} workers; on others its gradient is right {basis}."
         if not different:
             give = "gives" if len(run) == 1 else "give"
             return f"Equivalent: {_ways(len(run))} to cut a batch of {batch} {give} the gradient of the whole {basis}."

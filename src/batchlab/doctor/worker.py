@@ -33,19 +33,28 @@ class Worker:
         self._known, self._asked = known, 0
 
     def sum(self, value: Number) -> Number:
-        """Return the sum of a number or tensor over all workers, as `torch.distributed.all_reduce` has it."""
-        total = self._exchanged(torch.as_tensor(value))
-        return total if isinstance(value, Tensor) else total.item()  # type: ignore[return-value]
+        """Return the sum of a number or tensor over all workers, as `torch.distributed.all_reduce` has it.
+
+        Autograd does not notice that one either: the gradient of the sum is that of the worker's own value.
+        """
+        if not isinstance(value, Tensor):
+            return self._exchanged(torch.as_tensor(value)).item()  # type: ignore[return-value]
+        total = self._exchanged(value.detach())
+        return value + (total - value.detach()) if value.requires_grad else total
 
     def average_gradients(self, model: nn.Module) -> None:
         """Let the gradients be the mean over all workers, as DistributedDataParallel leaves them.
 
         Where a step does not call it, that is done after it. Call it before whatever needs the mean, such as clipping.
         """
+        kinds: dict[tuple[torch.dtype, torch.device], list[nn.Parameter]] = {}
         for parameter in model.parameters():
             if parameter.requires_grad:
-                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                parameter.grad = self._exchanged(gradient.detach()) / self.num_workers
+                kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+        for parameters in kinds.values():  # one exchange for each, since all runs begin anew after one
+            mean = self._exchanged(torch.cat([_flat_gradient(each) for each in parameters])) / self.num_workers
+            for parameter, part in zip(parameters, mean.split([each.numel() for each in parameters]), strict=True):
+                parameter.grad = part.view_as(parameter)
 
     def _exchanged(self, value: Tensor) -> Tensor:
         if self.num_workers == 1:
@@ -54,6 +63,11 @@ class Worker:
             raise Waiting(value.clone())
         self._asked += 1
         return self._known[self._asked - 1].clone()
+
+
+def _flat_gradient(parameter: nn.Parameter) -> Tensor:
+    gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+    return gradient.detach().to_dense().flatten()
 
 
 def run_workers(run: Callable[[Worker], Gradient], num_workers: int) -> Gradient:
