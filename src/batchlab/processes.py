@@ -12,11 +12,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
+from pathlib import Path
 
 NO_GUARD = (
     'The script that starts the run has no `if __name__ == "__main__":` guard: worker processes import the script and '
     "would start the run again. Put what starts it below that line."
 )
+
+
+CGROUP = Path("/sys/fs/cgroup/cpu.max")
+"""The time on processors that a container may take in a period, where the system says so: two numbers, or `max`."""
+
+
+def usable_cores() -> int:
+    """Return on how many processors this process may run, whatever the machine has: less in a job or a container."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        share, period = CGROUP.read_text().split()
+    except (OSError, ValueError):
+        return cores
+    return min(cores, max(1, int(share) // int(period))) if share.isdecimal() and period.isdecimal() else cores
 
 
 def end_if_imported_by_worker() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
 import pytest
+
+from batchlab.processes import usable_cores
 
 NQM_SPEC = """
 name = "bad"
@@ -261,7 +262,7 @@ def test_a_dry_run_as_json_holds_one_entry_for_each_study(call, small_spec, tmp_
     plan = json.loads(call("run", small_spec, "--dry-run", "--json").out)
 
     assert list(plan) == ["sweep", "workload", "workers", "protocol", "studies"]
-    assert (plan["sweep"], plan["workload"], plan["workers"]) == ("small", "nqm/quadratic/sgd", os.cpu_count())
+    assert (plan["sweep"], plan["workload"], plan["workers"]) == ("small", "nqm/quadratic/sgd", usable_cores())
     assert plan["protocol"] == "race"
     assert [study["batch_size"] for study in plan["studies"]] == [4, 64]
     for study in plan["studies"]:

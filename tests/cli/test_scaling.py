@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 import pytest
 
 from batchlab.cli.scaling import read_counts
+from batchlab.processes import usable_cores
 from batchlab.store.lab import Lab
 from batchlab.store.throughput import read_throughputs
 
@@ -31,7 +31,7 @@ def test_a_network_is_timed_on_one_and_two_workers_and_kept(call, tmp_path):
     alone, pair = found["rows"][1], found["rows"][3]
     assert alone["efficiency"] == 1.0
     assert pair["efficiency"] == pytest.approx(alone["seconds"] / (2 * pair["seconds"]))
-    assert pair["shared_cores"] == ((os.cpu_count() or 1) < 2)
+    assert pair["shared_cores"] == (usable_cores() < 2)
     assert [each["bytes"] for each in found["sums"]] == [1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20]
     exchange = found["fit"]["all_reduce"]
     assert exchange["form"] == "gloo"

@@ -7,13 +7,14 @@ import os
 import pytest
 
 from batchlab.errors import InputError
+from batchlab.loops import resources
 from batchlab.loops.resources import trial_variables, trials_at_once, use_here
 
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
     """Eight processors and four GPUs."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.setattr(resources, "usable_cores", lambda: 8)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3,5,7")
 
 

@@ -408,7 +408,7 @@ def test_observers_see_one_worker(tmp_path):
 def test_the_default_number_of_processes_makes_at_least_one_gang(monkeypatch):
     made = []
     monkeypatch.setattr("batchlab.run.executors.GangExecutor", lambda *given, **named: made.append((given[2], named)))
-    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    monkeypatch.setattr("batchlab.run.executors.usable_cores", lambda: 7)
     for size in (2, 3, 24):
         sweep, trainer = digits(workers_per_trial=size)
         start(sweep, trainer, num_workers=None)([24])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batchlab.cli.options import print_json, print_table
+from batchlab.processes import usable_cores
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
@@ -40,7 +40,7 @@ def print_dry_run(
     from batchlab.run.estimate import estimate_sweep
 
     studies = estimate_sweep(sweep, data, lambda sentence: print(sentence, file=sys.stderr, flush=True), trainer)
-    num_workers = workers or os.cpu_count() or 1
+    num_workers = workers or usable_cores()
     if as_json:
         facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}
         print_json(facts | {"protocol": sweep.search.protocol, "studies": [asdict(study) for study in studies]})

@@ -8,7 +8,6 @@ files have another map; it is written to a temporary name and renamed, so that i
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from batchlab.data.reading_progress import ReadingProgress
 from batchlab.data.stored_file import StoredFile
 from batchlab.errors import DataError, shown
 from batchlab.pool import Pool
+from batchlab.processes import usable_cores
 
 CHUNK_IMAGES = 256
 MOST_PIXELS = 60_000_000
@@ -48,7 +48,7 @@ def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers
             progress = ReadingProgress(
                 f"{name}: decoding {len(sources):,} images", sum(source.num_bytes for source in sources)
             )
-            for num_bytes in _decode_all(chunks, num_workers or os.cpu_count() or 1):
+            for num_bytes in _decode_all(chunks, num_workers or usable_cores()):
                 progress(num_bytes)
         set_seal(path)
     return open_map(path, (len(sources), side, side, 3))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batchlab.errors import InputError
+from batchlab.processes import usable_cores
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -40,7 +41,7 @@ def use_here(engine: Mapping[str, Any], worker: int) -> None:
 def trials_at_once(engine: Mapping[str, Any]) -> int:
     """Return how many trials the machine has processors and GPUs for; InputError where it has none for one."""
     cpus, gpus = int(engine.get("cpus_per_trial", 1)), int(engine.get("gpus_per_trial", 0))
-    at_once = max(1, (os.cpu_count() or 1) // cpus)
+    at_once = max(1, usable_cores() // cpus)
     if not gpus:
         return at_once
     there = len(visible_gpus())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 import socket
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from batchlab.processes import usable_cores
 
 PACKAGES = ("batchlab", "torch", "numpy", "scipy", "pyarrow", "scikit-learn")
 
@@ -43,7 +44,7 @@ def environment() -> dict[str, Any]:
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": cpu_name(),
-        "cores": os.cpu_count(),
+        "cores": usable_cores(),
         "python": platform.python_version(),
         "packages": package_versions(),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -12,6 +11,7 @@ from batchlab.engine.base import Trainer, check_shared
 from batchlab.errors import InputError, shown, unknown_name
 from batchlab.link.hub_process import Joined
 from batchlab.loops.resources import trials_at_once
+from batchlab.processes import usable_cores
 from batchlab.run.cluster_address import check_address
 from batchlab.run.executor import Executor
 from batchlab.run.gang import GangExecutor
@@ -126,7 +126,7 @@ def _stays_here(trainer: Trainer) -> bool:
 
 def default_workers(sweep: Sweep) -> int:
     """Return one worker for each core, or for as many as a trial of a loop of one's own needs."""
-    at_once = trials_at_once(sweep.engine.plain()) if sweep.workload.is_own_loop else os.cpu_count() or 1
+    at_once = trials_at_once(sweep.engine.plain()) if sweep.workload.is_own_loop else usable_cores()
     return min(at_once, MOST_WORKERS)
 
 

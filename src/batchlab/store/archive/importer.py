@@ -8,7 +8,6 @@ get their names, and what the lab lacks moves to its place, a sweep at a time.
 from __future__ import annotations
 
 import errno
-import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 from batchlab.errors import InputError, shown
 from batchlab.files import MOST_PATH
 from batchlab.pool import Job, Pool
+from batchlab.processes import usable_cores
 from batchlab.store.archive import staging
 from batchlab.store.archive.admission import Admissions, ArchivedSweep, check_name, default_name
 from batchlab.store.archive.layout import StudyPath
@@ -74,7 +74,7 @@ def import_archive(
     """
     check_name(name)
     source = _source(path)
-    with open_shelf(lab) as shelf, Pool(processes or os.cpu_count() or 1) as pool:
+    with open_shelf(lab) as shelf, Pool(processes or usable_cores()) as pool:
         read_rejected(lab)
         jobs, manifest, read = _read(path, shelf, name, pool, report)
         outcomes: list[StudyOutcome] = []
