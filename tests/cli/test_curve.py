@@ -51,6 +51,10 @@ def test_published_steps_are_asked_for_and_missed_aloud(call, small_lab):
     assert answer.code == 0
     assert "there are no published steps of nqm/quadratic/sgd to val/risk <= 0.3" in answer.err
     assert answer.out == call("curve").out
+    assert json.loads(call("curve", "--published", "--json").out) == {
+        **json.loads(call("curve", "--json").out),
+        "published": None,
+    }
 
 
 def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):

@@ -27,6 +27,12 @@ def test_it_may_be_comma_separated_or_json(call, small_lab):
     assert [str(row["rows"]) for row in told] == [line.split(",")[2] for line in lines]
 
 
+def test_columns_of_one_name_are_not_lost_in_json(refused, small_lab):
+    sql = "select a.step, b.step from measurements a join measurements b using (trial_id)"
+
+    assert "2 columns are called step: name them apart with `as`" in refused("query", sql, "--json")
+
+
 def test_metaparameters_of_trials_can_be_asked_for(call, small_lab):
     told = json.loads(call("query", "select max(metaparameters.learning_rate) as rate from trials", "--json").out)
 

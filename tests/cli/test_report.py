@@ -76,6 +76,17 @@ def test_a_sweep_without_results_is_left_out_and_told(call, mixed_lab):
     assert "digits/fc_8" not in (mixed_lab / "report.html").read_text()
 
 
+def test_a_damaged_spec_leaves_a_page_and_a_figure_of_the_other_sweeps(call, mixed_lab):
+    with (mixed_lab / "sweeps" / "small" / "sweep.json").open("a") as file:
+        file.write("x")
+
+    for command in (("report",), ("figure", "compare")):
+        answer = call(*command)
+        assert answer.code == 1
+        assert "lab/sweeps/small/sweep.json" in answer.err
+    assert "digits-small" in (mixed_lab / "report.html").read_text()
+
+
 def test_damaged_measurements_leave_a_page_of_the_rest(call, small_lab):
     (small_lab / "sweeps" / "small" / "4" / "measurements.parquet").write_bytes(b"")
     answer = call("report")

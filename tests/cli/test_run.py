@@ -235,7 +235,7 @@ def test_a_dry_run_prints_studies_points_and_cost_and_makes_no_lab(call, small_s
     ]
     assert [re.split(r"  +", row.strip())[:4] for row in rows] == [["4", "3", "3", "200"], ["64", "3", "3", "200"]]
     assert all(row.endswith("learning_rate 0.1") for row in rows)
-    assert re.match(r"About .* expected with 3 workers, going by a pilot of up to 3 trials; at most .* goal\.", total)
+    assert re.match(r"About .* expected with 3 workers, going by a pilot of up to 3 .*; at most .* diverged\.", total)
     assert [line.split(":")[0] for line in answer.err.splitlines()] == ["batch size      4", "batch size     64"]
     assert not (tmp_path / "lab").exists()
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from batchlab.analysis import example_workload
@@ -87,6 +88,20 @@ def test_with_one_metaparameter_the_other_axis_is_the_best_value(make_trained):
     assert "Best val/classification_error" == panel.y_axis.label
     assert ["goal: val/classification_error < 0.045"] == [series.label for series in panel.of_kind("goal")]
     assert () == panel.contours
+
+
+def test_a_trial_that_diverged_before_any_value_stands_at_the_worst(make_trained):
+    """Trial 2 diverges; of the others the worst best value is 0.06."""
+    studies = []
+    for study in with_points(*({"learning_rate": rate} for rate in (0.1, 0.2, 0.3, 0.4))):
+        rows = study.measurements
+        metrics = {name: np.where(rows.trial_id == 2, np.nan, each) for name, each in rows.metrics.items()}
+        studies.append(replace(study, measurements=replace(rows, metrics=metrics)))
+
+    data = points_data(make_trained("val/classification_error < 0.045", studies=studies))
+
+    assert [[(0.3, 0.06)]] * len(studies) == [marks(panel)["infeasible"] for panel in data.panels]
+    assert "Trials that diverged before any value stand at the worst one." in data.caption
 
 
 def test_other_metaparameters_are_axes_as_they_were_searched(make_trained):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,10 +62,11 @@ def print_curve(
     from batchlab.store.lab import Lab
 
     results, summary = summarise_sweep(Lab.open(lab), workload, sweep, goal, trials)
+    beside = _published(summary) if published else None
     if as_json:
-        print_json(curve_json(summary))
+        print_json(curve_json(summary) | ({"published": beside and asdict(beside)} if published else {}))
     else:
-        print_summary(summary, _published(summary) if published else None)
+        print_summary(summary, beside)
     fail_on_problems(results.problems)
 
 

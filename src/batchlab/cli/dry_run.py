@@ -79,8 +79,8 @@ def _print_loop(sweep: Sweep, workers: int | None, as_json: bool) -> None:
     if any(study.num_replicates for study in sweep.studies()):
         print(CONFIRMED)
     print(
-        f"At most {steps:,} steps, {num_workers} trials at once. How long a step takes, only your own loop knows: "
-        "nothing was run."
+        f"At most {steps:,} steps, if no trial diverges, {num_workers} trials at once. "
+        "How long a step takes, only your own loop knows: nothing was run."
     )
 
 
@@ -128,10 +128,10 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
     if any(study.expected_from for study in studies):
         lines.append("* No trial of the pilot met the goal here: guessed from the nearest batch size where one did.")
     if any(study.expected_seconds is None for study in studies):
-        bound = f"at most {most} with {workers}"
+        bound = f"at most {most} with {workers}, if none diverges"
         return [*lines, f"No trial of the pilot met the goal: no time can be expected, {bound}. Nothing was stored."]
     return [
         *lines,
         f"About {expected} expected with {workers}, going by a pilot of up to {studies[0].pilot.trials} "
-        f"trials; at most {most}, if no trial met the goal. Nothing was stored.",
+        f"trials; at most {most}, if no trial met the goal and none diverged. Nothing was stored.",
     ]

@@ -211,12 +211,24 @@ def _draw_of_sweeps(
     trials: int | None,
     options: Mapping[str, Any],
 ) -> None:
-    wanted = list(dict.fromkeys(sweeps)) or [sweep.name for sweep in store.sweeps()]
+    problems: list[LabError] = []
+    wanted = list(dict.fromkeys(sweeps))
+    if not wanted:
+        readable, problems = store.readable_sweeps()
+        wanted = [sweep.name for sweep in readable if _has_finished(store, sweep)] or [each.name for each in readable]
     found = {one: summarise_sweep(store, None, one, goal, trials) for one in wanted}
     summaries = {one: summary for one, (_, summary) in found.items()}
     _warn_unpublished(list(summaries.values()) if "published" in options else [])
     _print_saved(name, summaries, out / name, options)
-    fail_on_problems([problem for results, _ in found.values() for problem in results.problems])
+    fail_on_problems([*problems, *(problem for results, _ in found.values() for problem in results.problems)])
+
+
+def _has_finished(store: Lab, sweep: StoredSweep) -> bool:
+    """Return whether a sweep has anything to draw; say that it is left out where it does not."""
+    if any(store.is_finished(sweep.name, size) for size in sweep.batch_sizes):
+        return True
+    warn(f"sweep {sweep.name} has no finished study; it is left out")
+    return False
 
 
 def _warn_unpublished(summaries: Sequence[WorkloadSummary]) -> None:

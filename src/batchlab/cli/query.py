@@ -32,6 +32,7 @@ def query(
         raise InputError("--csv and --json: give one of both.")
     names, rows = _answer(sql, lab)
     if as_json:
+        _check_names(names)
         print_json([dict(zip(names, map(_plain, row), strict=True)) for row in rows])
     elif as_csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows([names, *rows])
@@ -48,6 +49,13 @@ def _answer(sql: str, lab: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     if len(rows) > MOST_ROWS:
         raise InputError(f"query: the answer has more than {MOST_ROWS:,} rows; add a `limit`, or `group by`.")
     return names, rows
+
+
+def _check_names(names: list[str]) -> None:
+    """Raise InputError where an object of JSON would lose a column."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"query: {names.count(name)} columns are called {shown(name)}: name them apart with `as`.")
 
 
 def _plain(value: Any) -> Any:

@@ -66,8 +66,12 @@ def run(
     if is_serving():
         _serve(spec, settings or [], data, is_run=not dry_run)
     sweep, own = load_spec(spec, settings or [])
+    wanted = None if only is None else parse_only(only, sweep)
     if dry_run:
         from batchlab.cli.dry_run import print_dry_run
+        from batchlab.run.executors import check_kind
+
+        check_kind(executor)
 
         print_dry_run(sweep, data, workers, as_json, None if own is None else own.make_trainer())
         return
@@ -75,7 +79,6 @@ def run(
     from batchlab.run.displays import make_display
     from batchlab.run.runner import run_sweep
 
-    wanted = None if only is None else parse_only(only, sweep)
     run_sweep(
         own or sweep,
         lab,
@@ -166,7 +169,7 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
         if record.note:
             warn(f"batch size {record.facts.batch_size}: {record.note}")
     trained = [record.trained_steps for record in records if record.trained_steps]
-    if sweep.search.protocol != "race" or len(trained) < len(records):
+    if sweep.search.protocol != "race" or len(trained) < len(records) or not all(each.full_steps for each in records):
         return
     print_text(_saving(sum(trained), sum(record.full_steps for record in records)))
 

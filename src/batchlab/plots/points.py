@@ -189,12 +189,16 @@ def points_data(sweep: TrainedSweep) -> PointsData:
     """
     plane = _plane(sweep)
     goal = sweep.summary.goal
+    studies = [as_known(study) for study in sweep.studies]
+    worst = None if plane.y else _worst(studies, goal)
     return PointsData(
         workload=sweep.summary.workload,
         goal=goal,
-        caption=_caption(sweep, plane),
+        caption=_caption(sweep, plane, has_valueless=worst is not None and _has_valueless(studies, goal)),
         plane=plane,
-        studies=tuple(_study_points(study, goal, plane) for study in sweep.studies),
+        studies=tuple(
+            _study_points(study, known, goal, plane, worst) for study, known in zip(sweep.studies, studies, strict=True)
+        ),
     )
 
 
@@ -206,25 +210,40 @@ def points_figure(data: PointsData) -> ShownFigure:
     return draw_sheet(Sheet(caption=data.caption, columns=columns, panels=panels, panel_aspect=8 / 7, width=width))
 
 
-def _study_points(study: StudyResult, goal: Goal, plane: Plane) -> StudyPoints:
-    known = as_known(study)
-    tried = [trial for trial in known.trials if trial.status is not Status.INCOMPLETE]
-    place = plane.place if plane.y else _beside_best(plane.x, best_values(known, goal))
+def _study_points(study: StudyResult, known: StudyResult, goal: Goal, plane: Plane, worst: float | None) -> StudyPoints:
+    place = plane.place if worst is None else _beside_best(plane.x, best_values(known, goal), worst)
     return StudyPoints(
         study=known,
         is_cut_short=is_cut_short(study),
         goal=goal,
         outcomes=classify_points(known, goal),
-        places={trial.trial_id: at for trial in tried if (at := place(trial))},
+        places={trial.trial_id: at for trial in _tried(known) if (at := place(trial))},
     )
 
 
-def _beside_best(x: PointQuantity, best: dict[int, float]) -> Place:
+def _tried(study: StudyResult) -> list[Trial]:
+    return [trial for trial in study.trials if trial.status is not Status.INCOMPLETE]
+
+
+def _beside_best(x: PointQuantity, best: dict[int, float], worst: float) -> Place:
+    """Return where trials stand by their best value; one that diverged before it had any, at the worst."""
+
     def place(trial: Trial) -> tuple[float, float] | None:
         at = x.of(trial.metaparameters)
-        return None if at is None or trial.trial_id not in best else (at, best[trial.trial_id])
+        return None if at is None else (at, best.get(trial.trial_id, worst))
 
     return place
+
+
+def _worst(studies: Sequence[StudyResult], goal: Goal) -> float:
+    """Return the worst of the trials' best values, or the goal's where there is none."""
+    values = [goal.threshold, *(value for study in studies for value in best_values(study, goal).values())]
+    return max(values) if goal.is_lower_better else min(values)
+
+
+def _has_valueless(studies: Sequence[StudyResult], goal: Goal) -> bool:
+    tried = [({trial.trial_id for trial in _tried(study)}, best_values(study, goal)) for study in studies]
+    return any(not trial_ids <= best.keys() for trial_ids, best in tried)
 
 
 def _plane(sweep: TrainedSweep) -> Plane:
@@ -255,8 +274,10 @@ def _is_log(*axes: Axis) -> bool:
     return all(axis.scale != "linear" for axis in axes)
 
 
-def _caption(sweep: TrainedSweep, plane: Plane) -> str:
-    found = [f"{sweep.summary.workload}: all complete and infeasible trials, by {sweep.summary.goal}."]
+def _caption(sweep: TrainedSweep, plane: Plane, *, has_valueless: bool) -> str:
+    found = [f"{sweep.summary.workload}: complete and infeasible trials, by {sweep.summary.goal}."]
+    if has_valueless:
+        found.append("Trials that diverged before any value stand at the worst one.")
     if plane.others:
         found.append(f"Searched too, and not shown: {', '.join(plane.others)}.")
     if sweep.is_cut_short:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,6 @@ from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.rejected import count_rejected
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_record import StudyRecord
 
 
 def summarise(results: Iterable[StudyResult], goal: Goal, num_trials: int | None = None) -> ShownSummary:
@@ -119,11 +118,14 @@ class Gathered:
 
 def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
     """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
-    names = [lab.find(name, sweep_name).name] if name or sweep_name else lab.sweep_names()
-    sweeps = [lab.sweep(each) for each in names]
+    if name or sweep_name:
+        sweeps, unreadable_sweeps = [lab.find(name, sweep_name)], list[LabError]()
+    else:
+        sweeps, unreadable_sweeps = lab.readable_sweeps()
+    names = [sweep.name for sweep in sweeps] if name or sweep_name else lab.sweep_names()
     rejected, problems = _rejected(lab, sweeps)
     others = 0 if name or sweep_name else sum(number for each, number in rejected.items() if each not in names)
-    gathered = Gathered(problems=problems, rejected=others)
+    gathered = Gathered(problems=[*unreadable_sweeps, *problems], rejected=others)
     unmeasured: list[StudyResult] = []
     for sweep in sweeps:
         results = read_results(lab, sweep, goal)  # one at a time: together they may be larger than the memory
@@ -158,8 +160,8 @@ def findings(results: SweepResults, goal: Goal | None = None) -> Findings:
     return Findings(
         summary=summary,
         spec=spec.plain() if spec else {},
-        environment=next((trial.environment for trial in trials if trial.environment), {}),
-        protocol=_protocol(results.records, spec) if spec else results.sweep.source or {},
+        environment=_joined([trial.environment for trial in trials if trial.environment]),
+        protocol=_protocol(results, spec) if spec else results.sweep.source or {},
         published=published_beside(summary),
     )
 
@@ -184,11 +186,33 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
     return None if None in known else sum(number for number in known if number is not None)
 
 
-def _protocol(records: list[StudyRecord], spec: Sweep) -> dict[str, Any]:
+def _protocol(results: SweepResults, spec: Sweep) -> dict[str, Any]:
+    records = results.records
+    known = [result.confirmation for result in results.results if result.confirmation]
+    replicates = [replicate for confirmation in known for replicate in confirmation.replicates]
     return {
         "protocol": spec.search.protocol,
         "trained_steps": _sum(record.trained_steps for record in records),
         "full_steps": sum(record.full_steps for record in records),
-        "core_seconds": round(sum(record.wall_seconds or 0 for record in records), 1),
+        "confirming_steps": sum(replicate.last_step for replicate in replicates),
+        "core_seconds_of_search": round(sum(record.wall_seconds or 0 for record in records), 1),
+        "core_seconds_of_confirming": round(sum(replicate.wall_seconds or 0 for replicate in replicates), 1),
         "pack_sizes": {str(record.facts.batch_size): record.pack_size for record in records},
     }
+
+
+def _joined(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is known of the machines of some trials: all that there is where they differ.
+
+    >>> _joined([{"host": "a", "packages": {"torch": "2.13.0"}}, {"host": "b", "packages": {"torch": "2.13.0"}}])
+    {'host': 'a, b', 'packages': {'torch': '2.13.0'}}
+    """
+    joined = {}
+    for name in dict.fromkeys(name for each in environments for name in each):
+        values = [each[name] for each in environments if name in each]
+        if all(isinstance(value, Mapping) for value in values):
+            joined[name] = _joined(values)
+        else:
+            different = list(dict.fromkeys(map(str, values)))
+            joined[name] = values[0] if len(different) == 1 else ", ".join(different)
+    return joined

@@ -35,8 +35,7 @@ def choose_executor(
 ) -> StartExecutor:
     """Return what starts the executor that is asked for; InputError, before anything is made, for what cannot be."""
     check_counts(num_workers, num_gpus)
-    if kind not in KINDS:
-        raise InputError(unknown_name("executor", kind, KINDS))
+    check_kind(kind)
     if kind == "ray":
         return _on_cluster(sweep, trainer, num_workers, num_gpus, address)
     if address is not None:
@@ -48,6 +47,12 @@ def choose_executor(
         is_given = num_workers is not None or bool(gpus)
         count = _count_gangs(sweep.engine.workers_per_trial, count, is_given=is_given)
     return lambda batch_sizes: make_executor(trainer, batch_sizes, count, gpus, sweep.engine)
+
+
+def check_kind(kind: str) -> None:
+    """Raise InputError for an executor that nobody knows."""
+    if kind not in KINDS:
+        raise InputError(unknown_name("executor", kind, KINDS))
 
 
 def _count_gangs(size: int, num_processes: int, *, is_given: bool) -> int:

@@ -22,7 +22,7 @@ def _residuals(fit: CriticalBatchFit) -> Table:
     return Table(
         name="residuals",
         header=("Batch size", "Residual"),
-        rows=[(f"{batch_size:,}", f"{100 * residual:+.1f} %") for batch_size, residual in pairs],
+        rows=[(f"{batch_size:,}", f"{words.deviation(residual):+.1f} %") for batch_size, residual in pairs],
         numbers=(0, 1),
-        caption="Measured against fitted steps (difference of logarithms)",
+        caption="Measured steps against fitted ones",
     )

@@ -6,7 +6,7 @@ from batchlab.report import words
 from batchlab.report.blocks import Facts, Paragraph, Section
 from batchlab.report.findings import Findings
 
-_TOLD = {"trained_steps", "full_steps"}
+_TOLD = {"trained_steps", "full_steps", "confirming_steps"}
 
 
 def training_section(findings: Findings, anchor: str) -> Section | None:
