@@ -164,6 +164,10 @@ def test_the_known_keys_are_those_of_the_table():
         ({"search_space.momentum.scale": "lin"}, "`search_space.momentum.scale` = 'lin': give 'linear'"),
         ({"search_space.momentum": 0.9}, "`search_space.momentum` = 0.9: give a table, such as {name = value}."),
         (
+            {"at": {64: {"search_space": {"momentum": {"min": 0.1, "max": 0.9, "batch_size": 3}}}}},
+            "`at.64.search_space.momentum.batch_size` is that of each study; leave it out",
+        ),
+        (
             {"workload.optimizer": {"name": "momentum", "momentum": 0.9}},
             "`momentum` is both fixed in the workload and in the search space; drop one",
         ),

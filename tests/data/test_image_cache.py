@@ -80,6 +80,13 @@ def test_grey_cmyk_and_palette_images_become_rgb(mode, colour, form, expected):
     assert np.abs(decoded.astype(int) - expected).max() <= 2
 
 
+def test_pixels_of_more_than_8_bits_are_refused():
+    ramp = Image.fromarray(np.linspace(0, 65_535, 64, dtype=np.uint16).reshape(8, 8))
+
+    with pytest.raises(DataError, match=r"deep: the image cannot be decoded \(pixels of more than 8 bits, mode I"):
+        decode(jpeg(ramp, "PNG"), 4, "deep")
+
+
 @pytest.mark.parametrize("content", [b"", b"no image", solid((1, 2, 3), (64, 64))[:400]])
 def test_a_corrupt_image_is_one_line_by_name(tmp_path, content):
     fill(tmp_path / "images", 3)
@@ -130,6 +137,20 @@ def test_another_side_or_other_files_have_a_map_of_their_own(tmp_path, cache):
     assert len(list((cache / "images").iterdir())) == 4
 
 
+def test_a_file_that_was_changed_is_decoded_again_though_it_is_as_long(tmp_path):
+    fill(tmp_path / "images", 1)
+    path = tmp_path / "images" / "000.jpg"
+    contents = [jpeg(Image.new("RGB", (8, 8), (grey,) * 3), "BMP") for grey in (10, 200)]
+    found = []
+    for number, content in enumerate(contents):
+        path.write_bytes(content)
+        os.utime(path, ns=(number, number))
+        found.append(load_images("one", list_files(path.parent), 4)[0, 0, 0, 0])
+
+    assert len(contents[0]) == len(contents[1])
+    assert found == [10, 200]
+
+
 def test_processes_write_what_one_process_writes(tmp_path, cache, monkeypatch):
     fill(tmp_path / "images", 10)
     sources = list_files(tmp_path / "images")
@@ -152,7 +173,7 @@ def test_a_corrupt_image_in_another_process_is_the_same_line(tmp_path, monkeypat
 
 
 def test_a_process_that_is_killed_leaves_one_line_and_nothing_else(cache, monkeypatch):
-    sources = [SimpleNamespace(name=name, num_bytes=1, read=partial(os._exit, 3)) for name in "ab"]
+    sources = [SimpleNamespace(origin=(name, 1, 0), num_bytes=1, read=partial(os._exit, 3)) for name in "ab"]
     monkeypatch.setattr(image_cache, "CHUNK_IMAGES", 1)
 
     with pytest.raises(BatchlabError, match=r"^A process of this command was killed[^\n]*Run it again[^\n]*$"):

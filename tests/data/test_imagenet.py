@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import sys
 import tarfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from batchlab.core.workload import Named
-from batchlab.data import image_cache, registry
+from batchlab.data import image_cache, registry, synsets
 from batchlab.errors import DataError, SpecError
 
 CLASSES = ["n00000003", "n00000001", "n00000002", "n00000004"]
@@ -243,10 +244,20 @@ def test_a_packed_devkit_without_the_labels_is_named(official):
 
 
 def test_a_damaged_table_of_classes_is_named(official):
-    (ground_truth(official).parent / "meta.mat").write_bytes(b"\0" * 200)
+    path = ground_truth(official).parent / "meta.mat"
+    version_73 = path.read_bytes()[:124] + b"\0\2" + path.read_bytes()[126:]
 
-    with pytest.raises(DataError, match=r"meta\.mat: it holds no table of synsets"):
-        load(official)
+    for content in (b"\0" * 200, b"", version_73):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"meta\.mat: it holds no table of synsets"):
+            load(official)
+
+
+def test_a_reader_that_dies_of_a_table_is_survived(monkeypatch):
+    monkeypatch.setattr(synsets, "_command", lambda: [sys.executable, "-c", "import os; os.kill(os.getpid(), 11)"])
+
+    with pytest.raises(ValueError, match="its reader died of it"):
+        synsets.read_synsets(b"")
 
 
 def test_an_empty_class_folder_is_named(official):

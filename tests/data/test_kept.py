@@ -43,12 +43,12 @@ def test_a_flipped_bit_in_kept_tokens_is_noticed_and_they_can_be_made_again(cach
 
 
 def test_a_vocabulary_with_another_letter_is_noticed(cache):
-    load_or_train("pets", [("a", 1)], 280, lambda: ["the cat", "the dog"])
+    load_or_train("pets", [("a", 1, 0)], 280, lambda: ["the cat", "the dog"])
     (path,) = (cache / "vocabularies").iterdir()
     path.write_text(path.read_text().replace("<end>", "<and>"))
 
     with pytest.raises(DataError, match="is damaged"):
-        load_or_train("pets", [("a", 1)], 280, lambda: ["the cat", "the dog"])
+        load_or_train("pets", [("a", 1, 0)], 280, lambda: ["the cat", "the dog"])
 
 
 def test_what_was_kept_before_there_were_seals_is_read_and_sealed(cache):

@@ -238,7 +238,7 @@ def test_the_sample_is_split_as_its_facts_say(shared_data):
     assert np.count_nonzero(loaded.train.inputs == END) < 11_000
     tokenizer = vocabulary.load_or_train(
         "lm1b_sample",
-        [(file.sha256, file.num_bytes) for file in facts.files],
+        [(file.sha256, file.num_bytes, 0) for file in facts.files],
         300,
         lambda: pytest.fail("learned again"),
     )

@@ -60,11 +60,14 @@ def test_a_file_with_its_arff_header_gives_the_same_arrays(shared_data, copied):
     assert np.array_equal(plain.test.labels, headed.test.labels)
 
 
-def test_a_wrong_checksum_is_refused_by_name(copied):
+@pytest.mark.parametrize("header", [b"", HEADER])
+@pytest.mark.parametrize("changed", [lambda value: b"nan", lambda value: value + b"1", lambda value: b"1e300"])
+def test_another_number_is_refused_with_a_header_and_without(copied, header, changed):
     path = copied / "scene" / "scene-test.arff"
-    path.write_bytes(path.read_bytes()[:-700])
+    first, rest = path.read_bytes().split(b",", 1)
+    path.write_bytes(header + changed(first) + b"," + rest)
 
-    with pytest.raises(DataError, match=r"scene-test\.arff is not the published scene-test\.arff: SHA-256"):
+    with pytest.raises(DataError, match=r"scene-test\.arff has other numbers than the published .*: SHA-256"):
         scene.load(Source(copied))
 
 

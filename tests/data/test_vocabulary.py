@@ -15,7 +15,7 @@ from batchlab.data.vocabulary import SMALLEST_SIZE, decode, encode, fingerprint,
 from batchlab.errors import DataError
 
 SENTENCES = ["the cat sat on the mat", "the dog sat on the log"]
-ORIGINS = [("pets.txt", 46)]
+ORIGINS = [("pets.txt", 46, 0)]
 SMALL = train_vocabulary(SENTENCES, 280)
 
 
@@ -102,7 +102,13 @@ def test_a_vocabulary_is_learned_once(cache):
 
 @pytest.mark.parametrize(
     ("origins", "size", "settings"),
-    [([("pets.txt", 47)], 280, {}), ([("dogs.txt", 46)], 280, {}), (ORIGINS, 281, {}), (ORIGINS, 280, {"share": 0.5})],
+    [
+        ([("pets.txt", 47, 0)], 280, {}),
+        ([("pets.txt", 46, 1)], 280, {}),
+        ([("dogs.txt", 46, 0)], 280, {}),
+        (ORIGINS, 281, {}),
+        (ORIGINS, 280, {"share": 0.5}),
+    ],
 )
 def test_other_files_sizes_or_settings_have_a_vocabulary_of_their_own(cache, origins, size, settings):
     load_or_train("pets", ORIGINS, 280, lambda: SENTENCES)
@@ -122,7 +128,7 @@ def test_a_kept_file_that_is_no_vocabulary_is_named(cache):
 
 
 def test_long_learning_is_announced(capsys):
-    load_or_train("pets", [("pets.txt", 10**9)], 280, lambda: SENTENCES)
+    load_or_train("pets", [("pets.txt", 10**9, 0)], 280, lambda: SENTENCES)
 
     assert capsys.readouterr().err == "pets: learning a vocabulary of 280 tokens takes minutes; it is kept.\n"
 

@@ -35,7 +35,7 @@ def test_the_text_is_cut_into_pieces_that_join_to_it_again(shared_data, monkeypa
     assert PADDING not in loaded.val.inputs[:-1]
     assert np.count_nonzero(text == END) == 3_760
     tokenizer = vocabulary.load_or_train(
-        "wikitext_2", [(QUICK.files[0].sha256, QUICK.files[0].num_bytes)], 500, lambda: pytest.fail("learned again")
+        "wikitext_2", [(QUICK.files[0].sha256, QUICK.files[0].num_bytes, 0)], 500, lambda: pytest.fail("learned again")
     )
     lines = [vocabulary.decode(tokenizer, line) for line in np.split(text, np.flatnonzero(text == END))]
     assert sum(len(line.split()) for line in lines) + 3_760 == 217_646

@@ -304,6 +304,10 @@ def test_the_quadratic_model_follows_any_schedule(of):
             "schedule staircase: Unknown unit .weeks.. Known: epochs, examples, steps",
         ),
         ({**GROWS, **STAIRS, "stage_length": 0}, "stage_length = 0 must be above 0"),
+        (
+            {"name": "linear_decay", "of": "momentum", "end_momentum_factor": 3.0, "momentum_decay_steps": 9.0},
+            "workload.schedule leads to momentum = .*, which must be at least 0 and below 1",
+        ),
         ({**GROWS, "stage_factor": 2}, "metaparameter `stage_length` of .* has no value"),
         ({**GROWS, **STAIRS, "stage_colour": 2}, "stage_colour"),
     ],

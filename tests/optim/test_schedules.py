@@ -112,6 +112,7 @@ def test_a_staircase_rises_after_every_whole_stage(unit, clocks, expected):
         (8.0, 2.0, 4.0, [8, 8, 8, 8]),  # beyond its limit from the start
         (8.0, 0.5, 10.0, [8, 8, 8, 8]),
         (8.0, 10.0, 1e9, [8, 80, 1e9, 1e9]),  # far beyond what a number can hold on the way
+        (0.0, 10.0, 1e9, [0, 0, 0, 0]),  # infinitely often nothing
     ],
 )
 def test_a_staircase_ends_at_its_limit(start, factor, limit, expected):
@@ -135,6 +136,16 @@ def test_a_staircase_has_the_precision_of_its_trials_and_one_value_for_each():
 
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, [[0.1, 0.2], [0.01, 0.2], [0.001, 0.1]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_stages_of_a_part_of_an_epoch_begin_where_they_should(dtype):
+    values = {name: each.astype(dtype) for name, each in stairs(1.0, 0.5, 0.1, 1e-9).items()}
+    clocks = Clocks.of(Clock(), [550] * 101)
+
+    found = staircase("x", "epochs")(values, clocks, Horizon(101, 550, 55_000))["x"][:, 0]
+
+    assert (1 + np.flatnonzero(np.diff(found))).tolist() == list(range(10, 101, 10))
 
 
 def test_epochs_need_a_training_set():

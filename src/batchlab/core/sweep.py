@@ -213,15 +213,21 @@ class Sweep(Value):
                 f"`engine.workers_per_trial` = {self.engine.workers_per_trial}: {self.workload.name} is computed by "
                 "formulas, which one worker has; leave it out"
             )
-        for name, each in self.search_space.root.items():
-            if getattr(each, "batch_size", None) is not None:
-                raise ValueError(f"`search_space.{shown(name)}.batch_size` is that of each study; leave it out")
-            if getattr(each, "unit", None) == DECAY and "learning_rate" not in self.search_space.names:
-                raise ValueError(f"`search_space.{shown(name)}.unit` = {DECAY} needs a learning_rate in [search_space]")
+        self._check_units("search_space", self.search_space)
+        for batch_size, changes in (self.at or {}).items():
+            self._check_units(f"at.{batch_size}.search_space", changes.search_space)
         twice = set(self.workload.fixed_metaparameters) & set(self.search_space.names)
         if twice:
             raise ValueError(f"`{shown(min(twice))}` is both fixed in the workload and in the search space; drop one")
         return self
+
+    def _check_units(self, place: str, space: SearchSpace) -> None:
+        """Raise ValueError for ranges that cannot be read at a batch size."""
+        for name, each in space.root.items():
+            if getattr(each, "batch_size", None) is not None:
+                raise ValueError(f"`{place}.{shown(name)}.batch_size` is that of each study; leave it out")
+            if getattr(each, "unit", None) == DECAY and "learning_rate" not in self.search_space.names:
+                raise ValueError(f"`{place}.{shown(name)}.unit` = {DECAY} needs a learning_rate in [search_space]")
 
     def _check_loop(self) -> None:
         """Raise ValueError for what only a loop of one's own can be asked, or cannot."""

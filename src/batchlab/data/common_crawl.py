@@ -111,7 +111,9 @@ class _Crawl:
             )
 
     def _sentences(self) -> Iterator[str]:
-        progress = ReadingProgress("common_crawl: reading sentences", sum(num_bytes for _, num_bytes in self.origins))
+        progress = ReadingProgress(
+            "common_crawl: reading sentences", sum(num_bytes for _, num_bytes, _ in self.origins)
+        )
         for path in self.paths:
             for page in _pages(path, progress):
                 yield from filter(None, map(str.strip, page.split("\n")))

@@ -1,8 +1,8 @@
 """Images decoded once: squares of bytes in a memory map below the cache folder.
 
 The shorter side of an image is resized to the side of the square and the middle is kept. Grey, CMYK and palette
-images become RGB. The map's name holds a hash of the names and sizes of the files and of the side, so that other
-files have another map; it is written to a temporary name and renamed, so that it is whole or absent.
+images become RGB. The map's name holds a hash of the side and of the names, sizes and times of the files, so that
+other files have another map; it is written to a temporary name and renamed, so that it is whole or absent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load_images(name: str, sources: Sequence[StoredFile], side: int, num_workers
     The first call decodes them, in `num_workers` processes (by default one for each core) where there are many; every
     later one opens the map. DataError names the file that is no image.
     """
-    path = kept_path("images", name, ".npy", ((source.name, source.num_bytes) for source in sources), side=side)
+    path = kept_path("images", name, ".npy", (source.origin for source in sources), side=side)
     if not is_kept(path):
         with whole_map(path, (len(sources), side, side, 3)) as (temporary, offset):
             chunks = [
@@ -76,6 +76,8 @@ def decode(content: bytes, side: int, source: str) -> np.ndarray:
         with _no_bombs(), Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
             if opened.width * opened.height > MOST_PIXELS:
                 raise ValueError(f"{opened.width:,} x {opened.height:,} pixels are too many")
+            if opened.mode[0] in "IF":  # to make bytes of them, the library cuts what is above 255
+                raise ValueError(f"pixels of more than 8 bits, mode {opened.mode}: save it with 8")
             # A palette may hold transparency, which only RGBA can express.
             image = (opened.convert("RGBA") if opened.mode == "P" else opened).convert("RGB")
     except Exception as error:  # decoders raise whatever they trip over

@@ -7,9 +7,7 @@ ImageNet is the folder `tiny-imagenet-200/`, or one tar of it.
 
 from __future__ import annotations
 
-import io
 import re
-import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +21,7 @@ from batchlab.data.base import SPLIT_KEY, Dataset, DatasetFacts, Examples, train
 from batchlab.data.files import DataState, Source
 from batchlab.data.image_cache import colour_view, load_images, stored_side
 from batchlab.data.stored_file import StoredFile, list_files, stored_file, tar_members
+from batchlab.data.synsets import read_synsets
 from batchlab.data.tar_gz import read_members
 from batchlab.errors import DataError, shown
 
@@ -271,9 +270,6 @@ def _class_tars(path: Path) -> _Images:
 
 def _ground_truth(root: Path, num_images: int) -> np.ndarray:
     """Return the wnid of every validation image in the order of their names."""
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
     place, content = _devkit_file(root, _GROUND_TRUTH)
     numbers = content.decode("ascii", "replace").split()
     if len(numbers) != num_images:
@@ -282,9 +278,8 @@ def _ground_truth(root: Path, num_images: int) -> np.ndarray:
     if len(meta) > _MOST_META_BYTES:
         raise DataError(f"{meta_place}: {len(meta):,} bytes, more than {_MOST_META_BYTES:,}. Restore the devkit.")
     try:
-        synsets = np.atleast_1d(loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"])
-        wnids = {str(int(row["ILSVRC2012_ID"])): str(row["WNID"]) for row in synsets}
-    except (MatReadError, ValueError, TypeError, LookupError, OSError, MemoryError, OverflowError, zlib.error) as error:
+        wnids = read_synsets(meta)
+    except ValueError as error:
         raise DataError(
             f"{meta_place}: it holds no table of synsets ({shown(str(error))}). Restore the devkit."
         ) from error

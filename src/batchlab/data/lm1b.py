@@ -119,7 +119,7 @@ def load_sample(options: Mapping[str, Any], source: Source) -> Dataset:
     return encoded_splits(
         LM1B_SAMPLE,
         options,
-        [(file.sha256, file.num_bytes) for file in LM1B_SAMPLE.files],
+        [(file.sha256, file.num_bytes, 0) for file in LM1B_SAMPLE.files],
         train=lambda: dev[: LM1B_SAMPLE.train_examples],
         val=lambda: dev[LM1B_SAMPLE.train_examples :],
         test=lambda: test,

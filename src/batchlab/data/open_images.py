@@ -144,7 +144,7 @@ def _list_images(folder: Path) -> list[StoredFile]:
     try:
         with os.scandir(folder) as entries:
             listed = [
-                StoredFile(entry.name, entry.stat().st_size, folder)
+                StoredFile(entry.name, entry.stat().st_size, folder, entry.stat().st_mtime_ns)
                 for entry in entries
                 if entry.name.endswith(_SUFFIX)
             ]

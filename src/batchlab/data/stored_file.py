@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from batchlab.data.cache_key import Origin
 from batchlab.data.guarded_tar import members, open_tar
 from batchlab.errors import DataError, shown
 from batchlab.files import read_bounded
@@ -29,8 +30,16 @@ class StoredFile:
     root: Path
     """The folder, or the tar."""
 
+    changed: int = 0
+    """When it, or the tar, was last changed, in nanoseconds."""
+
     offset: int | None = None
     """Where it begins in the tar."""
+
+    @property
+    def origin(self) -> Origin:
+        """What tells it from other files."""
+        return self.name, self.num_bytes, self.changed
 
     @property
     def path(self) -> Path:
@@ -70,7 +79,8 @@ class StoredFile:
 
 def stored_file(path: Path) -> StoredFile:
     """Return one file that is there."""
-    return StoredFile(path.name, path.stat().st_size, path.parent)
+    facts = path.stat()
+    return StoredFile(path.name, facts.st_size, path.parent, facts.st_mtime_ns)
 
 
 def list_files(path: Path) -> list[StoredFile]:
@@ -87,14 +97,15 @@ def tar_members(tar: Path | StoredFile) -> Iterator[StoredFile]:
     path, start, num_bytes = (tar, 0, None) if isinstance(tar, Path) else (tar.path, tar.offset or 0, tar.num_bytes)
     try:
         with path.open("rb") as file:
-            end = start + num_bytes if num_bytes is not None else os.fstat(file.fileno()).st_size
+            facts = os.fstat(file.fileno())
+            end = start + num_bytes if num_bytes is not None else facts.st_size
             file.seek(max(start, end - 2 * _BLOCK_BYTES))
             if end - start < 2 * _BLOCK_BYTES or any(file.read(2 * _BLOCK_BYTES)):
                 raise tarfile.ReadError("its end is missing")
             file.seek(start)
             with open_tar(file, "r:") as opened:
                 yield from (
-                    StoredFile(member.name.removeprefix("./"), member.size, path, member.offset_data)
+                    StoredFile(member.name.removeprefix("./"), member.size, path, facts.st_mtime_ns, member.offset_data)
                     for member in members(opened, end - start)
                     if member.isfile()
                 )
@@ -114,4 +125,4 @@ def _in_folder(root: Path, inside: str = "", above: frozenset[tuple[int, int]] =
             if entry.is_dir():
                 yield from _in_folder(root, f"{name}/", above)
             else:
-                yield StoredFile(name, entry.stat().st_size, root)
+                yield StoredFile(name, entry.stat().st_size, root, entry.stat().st_mtime_ns)

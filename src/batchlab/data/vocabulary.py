@@ -75,7 +75,7 @@ def load_or_train(
     )
     if is_kept(path):
         return _load(path)
-    if sum(num_bytes for _, num_bytes in origins) > _LONG_BYTES:
+    if sum(num_bytes for _, num_bytes, _ in origins) > _LONG_BYTES:
         print(f"{name}: learning a vocabulary of {size:,} tokens takes minutes; it is kept.", file=sys.stderr)
     tokenizer = train_vocabulary(sentences(), size)
     write_file(path, tokenizer.to_str().encode())

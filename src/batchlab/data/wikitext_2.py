@@ -12,7 +12,7 @@ from typing import Any
 
 from batchlab.data import token_cache
 from batchlab.data.base import Dataset, DatasetFacts, Examples
-from batchlab.data.cache_key import kept_path
+from batchlab.data.cache_key import Origin, kept_path
 from batchlab.data.files import DataFile, Source
 from batchlab.data.text_lines import decode_lines
 from batchlab.data.vocabulary import fingerprint, load_or_train
@@ -58,8 +58,8 @@ def load(options: Mapping[str, Any], source: Source, facts: DatasetFacts = WIKIT
     return Dataset(facts.name, train, val, test, size, "language_model")
 
 
-def _origin(file: DataFile) -> tuple[str, int]:
-    return file.sha256, file.num_bytes
+def _origin(file: DataFile) -> Origin:
+    return file.sha256, file.num_bytes, 0
 
 
 def _lines(file: DataFile, content: bytes) -> list[str]:

@@ -7,7 +7,9 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 
-from batchlab.core.clock import Clock, Horizon, constant_examples
+import numpy as np
+
+from batchlab.core.clock import Clock, Clocks, Horizon, constant_examples
 from batchlab.core.goal import Goal
 from batchlab.core.limits import MOST_EVALUATIONS
 from batchlab.core.space import Range, Values
@@ -82,12 +84,13 @@ def check_scheduled(study: Study) -> None:
 
 
 def check_schedule(study: Study, num_examples: int | None) -> None:
-    """Check that a schedule leads to no batch size that cannot be.
+    """Check that a schedule leads to no batch size, and to no value of a metaparameter, that cannot be.
 
     It is asked for its first and its last update, at the ends of the ranges of its metaparameters.
     """
     workload, pack_size = study.workload, study.engine.get("pack_size", "auto")
     if not workload.schedules_batch_size:
+        _check_scheduled_values(study, num_examples)
         return
     if pack_size not in ("auto", 1):
         raise SpecError(
@@ -101,12 +104,34 @@ def check_schedule(study: Study, num_examples: int | None) -> None:
             sizes.at(clock)
 
 
-def _corners(study: Study) -> Iterator[dict[str, float]]:
-    """Yield points at which each metaparameter of the schedule is at an end of its range; the others are anywhere."""
+def _check_scheduled_values(study: Study, num_examples: int | None) -> None:
+    """Check what a schedule makes of a metaparameter; a decay may end at the lower bound itself."""
+    known = workload_metaparameters(study.workload)
+    schedule, horizon = load_schedule(study.workload.schedule), Horizon(study.max_steps, study.batch_size, num_examples)
+    steps = np.array([0, study.max_steps - 1])
+    clocks = Clocks(steps, constant_examples(steps, study.batch_size))
+    defaults = {name: each.default for name, each in known.items() if each.default is not None}
+    for corner in _corners(study, str(study.workload.schedule.options.get("of"))):
+        point = {**defaults, **corner, "batch_size": study.batch_size}
+        values = {name: np.array([value], dtype=float) for name, value in point.items()}
+        for name, found in schedule(values, clocks, horizon).items():
+            if name not in known:
+                continue
+            bounds = known[name].bounds
+            wrong = [value for value in found.ravel().tolist() if not bounds.low <= value < bounds.high]
+            if wrong:
+                raise SpecError(f"workload.schedule leads to {name} = {wrong[-1]:g}, which must be {bounds}.")
+
+
+def _corners(study: Study, also: str = "") -> Iterator[dict[str, float]]:
+    """Yield points at which each metaparameter of the schedule, and one more, is at an end of its range.
+
+    The others are anywhere.
+    """
     space, scheduled = study.search_space, schedule_entry(study.workload.schedule)
     fixed = {**scheduled.defaults(()), **given_metaparameters(study.workload)}
     ends = {name: (min(values), max(values)) for name in space.names for values in [_values(space[name])]}
-    varied = [each.name for each in scheduled.metaparameters if each.name in ends]
+    varied = [name for name in (*(each.name for each in scheduled.metaparameters), also) if name in ends]
     for corner in product(*(ends[name] for name in varied)):
         yield {**fixed, **{name: low for name, (low, _) in ends.items()}, **dict(zip(varied, corner, strict=True))}
 

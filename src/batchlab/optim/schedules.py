@@ -19,6 +19,9 @@ The precision is that of the metaparameters. A schedule may set any of them, and
 its option `of` is "batch_size", and it is asked for one trial.
 """
 
+ROUNDING = 1e-7
+"""More than the relative error of a number in single precision."""
+
 
 def constant() -> Schedule:
     """Return the schedule that leaves every metaparameter as it is."""
@@ -48,9 +51,10 @@ def staircase(of: str = "learning_rate", unit: str = "examples") -> Schedule:
 
     def schedule(values: Values, clocks: Clocks, horizon: Horizon) -> Values:
         start, factor, limit = values[of], values["stage_factor"], values["stage_limit"]
-        stages = np.floor(_done(clocks, horizon, unit)[:, None] / values["stage_length"].astype(np.float64))
-        with np.errstate(over="ignore"):
-            reached = start * factor ** stages.astype(start.dtype)
+        # A whole number of stages may come out a little short, as of 0.1 epochs.
+        whole = _done(clocks, horizon, unit)[:, None] / values["stage_length"].astype(np.float64) * (1 + ROUNDING)
+        with np.errstate(over="ignore", invalid="ignore"):
+            reached = np.where(start == 0, start, start * factor ** np.floor(whole).astype(start.dtype))
         grown, fallen = np.minimum(reached, np.maximum(start, limit)), np.maximum(reached, np.minimum(start, limit))
         return {of: np.where(factor >= 1, grown, fallen)}
 

@@ -207,7 +207,7 @@ def _joined(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     >>> _joined([{"host": "a", "packages": {"torch": "2.13.0"}}, {"host": "b", "packages": {"torch": "2.13.0"}}])
     {'host': 'a, b', 'packages': {'torch': '2.13.0'}}
     """
-    joined = {}
+    joined: dict[str, Any] = {}
     for name in dict.fromkeys(name for each in environments for name in each):
         values = [each[name] for each in environments if name in each]
         if all(isinstance(value, Mapping) for value in values):
