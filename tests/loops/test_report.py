@@ -18,6 +18,9 @@ from batchlab.loops.report import Report, make_report, read_by_pattern, read_jso
         ('{"step": 5, "val/loss": 0.3}', (5, {"val/loss": 0.3})),
         ('  {"val/loss": 1, "step": 0}\n', (0, {"val/loss": 1})),
         ('{"step": 5, "val/loss": NaN, "time": "12:00", "on": true, "none": null}', (5, {"val/loss": math.nan})),
+        ('\r 10/40 |###  \r 15/40 |####{"step": 15, "val/loss": 1}', (15, {"val/loss": 1})),  # behind a progress bar
+        ('spec: {"step": 5}', None),
+        ("\r 10/40 |###", None),
         ("epoch 5 begins", None),
         ('{"epoch": 5}', None),
         ('{"step": 5, "val/lo', None),
@@ -37,6 +40,7 @@ def test_patterns_find_the_numbers_of_a_line():
     assert math.isnan(read_by_pattern("iter 12 | loss=nan", patterns)[1]["val/loss"])
     assert read_by_pattern("iter 12", patterns) is None
     assert read_by_pattern("loss=3", patterns) is None
+    assert read_by_pattern("iter 12 loss", {**patterns, "val/loss": re.compile("loss(?: ([0-9]+))?")}) is None
     with pytest.raises(TrainerError, match=r"pattern.val/loss has found oh, which is no number"):
         read_by_pattern("iter 12 loss=oh", patterns)
 

@@ -47,6 +47,15 @@ def test_more_gpus_than_there_are_is_one_sentence():
         trial_variables({"gpus_per_trial": 2}, 2)
 
 
+def test_the_next_trial_of_a_worker_has_the_same_gpus(monkeypatch):
+    seen = []
+    for _ in range(3):
+        use_here({"gpus_per_trial": 2}, 1)
+        seen.append(os.environ["CUDA_VISIBLE_DEVICES"])
+
+    assert seen == ["5,7"] * 3
+
+
 def test_this_process_is_left_alone_where_the_spec_says_nothing(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
 

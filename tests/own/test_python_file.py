@@ -105,6 +105,21 @@ def test_what_was_changed_of_its_spec_reaches_the_workers(own_file):
     assert losses[0] == losses[1] != losses[2]
 
 
+def test_workers_do_not_train_another_sweep_of_the_file_than_the_one_that_is_run(own_file):
+    own = load_own_sweep(own_file)
+    vars(own)["spec"] = own.spec.model_copy(update={"name": "second"})
+    sent = pickle.dumps(FileTrainer(own_file, own))
+
+    with pytest.raises(TrainerError, match="makes another sweep, own, than the one that is run, second"):
+        pickle.loads(sent).check(own.spec.study(4))
+
+
+def test_a_sweep_that_a_file_beside_it_makes_is_that_of_the_file_that_is_run(own_file, tmp_path):
+    (tmp_path / "made_by.py").write_text("from own import sweep\n")
+
+    assert load_own_sweep(tmp_path / "made_by.py").file == tmp_path / "made_by.py"
+
+
 def test_a_file_that_changes_while_it_is_run_is_noticed_by_the_next_worker(own_file):
     sent = pickle.dumps(FileTrainer(own_file, load_own_sweep(own_file)))
     own_file.write_text(own_file.read_text() + "\n")

@@ -186,7 +186,7 @@ def test_trials_train_one_by_one(make_stepped):
         (
             {"training_step": lambda module, batch: module(batch["points"], batch["quadrants"])},
             TrainerError,
-            "The loss of a batch is a tensor of shape (1, 2), not one number: let training_step take its mean",
+            "The loss of a batch is a tensor of shape (2, 2), not one number: let training_step take its mean",
         ),
         (
             {"training_step": lambda module, batch: SimpleNamespace(loss=step(module, batch))},

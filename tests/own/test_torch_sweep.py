@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 import torch
@@ -16,6 +18,7 @@ from batchlab.models.ghost_norm import GhostNorm
 from batchlab.optim import registry
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
+from tests.own.conftest import examples
 
 POINT = {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0}
 
@@ -73,6 +76,112 @@ def test_a_network_that_can_be_vectorised_is_packed_and_one_with_dropout_is_not(
 
     assert isinstance(packed.trainer.pack_size(packed.spec.study(4)), UpTo)
     assert single.trainer.pack_size(single.spec.study(4)) == 1
+
+
+class WithParameters(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.centres = nn.Parameter(torch.zeros(2))
+
+    def forward(self, outputs, labels):
+        return (outputs - self.centres).square().mean()
+
+
+class Skipping(nn.Module):
+    """Leaves a layer out by a draw that PyTorch knows nothing of: never, on these few passes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 8), nn.Linear(8, 2))
+
+    def forward(self, inputs):
+        return self.layers(inputs) * (random.random() < 2)
+
+
+class Centred(nn.Module):
+    """Replaces its buffer by another tensor, which a vectorised pass forgets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+        self.register_buffer("mean", torch.zeros(2))
+
+    def forward(self, inputs):
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * inputs.mean(0).detach()
+        return self.layer(inputs - self.mean)
+
+
+@pytest.mark.parametrize("model", [Skipping, Centred])
+def test_what_would_train_otherwise_in_a_pack_is_not_packed_though_it_is_asked_for(make_own, model):
+    auto, asked = make_own(model=model), make_own(model=model, engine={"pack_size": 2})
+
+    assert auto.trainer.pack_size(auto.spec.study(4)) == 1
+    with pytest.raises(SpecError, match="engine.pack_size = 2: trials of this network cannot be trained together"):
+        asked.trainer.check(asked.spec.study(4))
+
+
+def test_a_network_that_is_returned_twice_is_refused(make_own):
+    network = nn.Linear(2, 2)
+    own = make_own(model=lambda: network)
+
+    with pytest.raises(TrainerError, match="model\\(\\) returned the same network again"):
+        program_of(own, num_trials=2)
+
+
+def test_a_dataset_of_tensors_that_changes_its_items_is_read(make_own):
+    class Flipped(TensorDataset):
+        def __getitem__(self, index):
+            inputs, label = super().__getitem__(index)
+            return inputs, 1 - label
+
+    plain, flipped = (
+        program_of(make_own(val=kind(*examples(50, 1)))).evaluate()["val/error"] for kind in (TensorDataset, Flipped)
+    )
+
+    assert flipped == pytest.approx(1 - plain)
+
+
+def test_a_metric_that_changes_its_arguments_changes_no_other(make_own):
+    def spoils(outputs, labels):
+        labels.zero_()
+        return outputs.abs_().mean()
+
+    def mean(outputs, labels):
+        return outputs.mean() + labels.float().mean()
+
+    found, alone = (
+        program_of(make_own(metrics=metrics)).evaluate()["val/mean"]
+        for metrics in ({"spoils": spoils, "mean": mean}, {"mean": mean})
+    )
+
+    assert found == alone
+
+
+def test_complex_outputs_keep_their_imaginary_part(make_own):
+    class Fourier(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 8)
+
+        def forward(self, inputs):
+            return torch.fft.fft(self.layer(inputs))
+
+    def loss(outputs, labels):
+        return outputs.abs().square().mean()
+
+    own = make_own(model=Fourier, loss=loss, metrics={})
+    inputs, labels = examples(50, 1)
+
+    found = program_of(own).evaluate()["val/loss"][0]
+
+    assert found == pytest.approx(loss(own.trainer.network(0)(inputs), labels).item(), rel=1e-5)
+
+
+def test_normalisation_without_running_statistics_can_be_trained(make_own):
+    own = make_own(model=lambda: nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8, track_running_stats=False)))
+
+    assert program_of(own).step == 0
 
 
 def test_a_network_with_our_ghost_normalisation_trains_one_by_one(make_own):
@@ -154,6 +263,9 @@ def test_data_may_come_in_several_forms(make_own, kind):
         ({"model": nn.Flatten}, TrainerError, "model() returned Flatten, which has no parameters to train"),
         ({"train": 7}, TrainerError, "train is int: give a pair of tensors, inputs and labels"),
         ({"val": (torch.ones(3, 2), torch.ones(2))}, TrainerError, "val has 3 inputs and 2 labels"),
+        ({"val": (torch.ones(2, 2), np.array(["a", "b"]))}, TrainerError, "An array of <U1 cannot be trained on"),
+        ({"loss": WithParameters()}, InputError, "`loss` has parameters, which would not be trained"),
+        ({"search_space": ["learning_rate"]}, InputError, "search_space is list: give a table"),
         ({"search_space": {"learning_rate": 0.1}}, SpecError, "search_space.learning_rate = 0.1: give (min, max)"),
         ({"search_space": {"rate": (0.1, 1)}}, SpecError, 'Unknown metaparameter of own/Net/adamw "rate"'),
         ({"optimizer": "adan"}, SpecError, 'Unknown optimizer "adan". Did you mean "adam"?'),

@@ -54,7 +54,7 @@ def _metrics(problem: Problem, forward: Forward, chunks: Iterable[tuple[Tensor, 
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)
         viewed = forward.in_precision(problem.view(inputs))
         logits = forward.logits(viewed.expand(num_trials, *viewed.shape))
-        scores.add(logits.float(), labels)
+        scores.add(logits.float() if logits.is_floating_point() else logits, labels)
     return scores.metrics()
 
 

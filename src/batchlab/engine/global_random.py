@@ -46,6 +46,12 @@ def seed_processor(seed: int) -> None:
     random.seed(seed)
 
 
+def state_outside_torch() -> tuple[object, ...]:
+    """Return where the generators of NumPy and Python are: another after anything was drawn."""
+    _, keys, place, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
+    return random.getstate(), np.asarray(keys).tobytes(), place, has_gauss, gauss
+
+
 @contextmanager
 def fork_rng(device: torch.device) -> Iterator[None]:
     """Leave the state of all generators, PyTorch's on the processor and on a device, as it was before."""

@@ -90,7 +90,7 @@ def bytes_per_example(problem: Trainable, forward: Forward) -> float:
     with forward.untouched(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         forward.begin_step()
         outputs = problem.outputs(forward, sample, Noise())
-        sums = problem.loss_sums(outputs.float(), sample)
+        sums = problem.loss_sums(outputs.float() if outputs.is_floating_point() else outputs, sample)
         del sums
     return max(1.0, 2 * sum(kept.values()) / size)
 

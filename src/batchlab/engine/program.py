@@ -148,7 +148,8 @@ class TorchProgram(Lockstep):
         """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
         with self._autocast:
             outputs = self._problem.outputs(self._forward, microbatch, noise)
-        outputs = outputs.to(self._parameters.values.dtype)
+        if outputs.is_floating_point():
+            outputs = outputs.to(self._parameters.values.dtype)
         return self._problem.loss_sums(outputs, microbatch, self._timetable.columns.get("label_smoothing"))
 
     def evaluate(self) -> dict[str, np.ndarray]:

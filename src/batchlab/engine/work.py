@@ -14,16 +14,19 @@ from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
 from batchlab.engine.trainable import Trainable
 
+SAMPLE = 2
+"""Examples that are counted: one alone a module may refuse to normalise."""
+
 
 @torch.no_grad()
 def count_multiplications(problem: Trainable, forward: Forward) -> int:
     """Return about how many multiplications a forward pass takes for one example of one trial: of matrix products."""
-    num_trials = len(forward.parameters.values)
-    example = problem.train.first(1, num_trials, problem.device)
+    num_trials, size = len(forward.parameters.values), min(SAMPLE, len(problem.train))
+    examples = problem.train.first(size, num_trials, problem.device)
     with forward.untouched(), _Count() as count:
         forward.train(False)
-        problem.outputs(forward, example, Noise())
-    return max(1, count.operations // (2 * num_trials))
+        problem.outputs(forward, examples, Noise())
+    return max(1, count.operations // (2 * num_trials * size))
 
 
 def _count_attention(

@@ -66,6 +66,8 @@ def read_json_line(line: str) -> tuple[Any, dict[str, Any]] | None:
     >>> read_json_line('{"step": 5, "val/loss": 0.3, "note": "warm"}'), read_json_line("epoch 3 begins")
     ((5, {'val/loss': 0.3}), None)
     """
+    if "\r" in line:  # a progress bar, behind which a report may stand in the same line
+        line = line[line.find("{", line.rindex("\r")) :]
     if not line.lstrip().startswith("{"):
         return None
     try:
@@ -88,7 +90,7 @@ def read_by_pattern(line: str, patterns: Patterns) -> tuple[Any, dict[str, Any]]
     >>> read_by_pattern("it 5: loss 0.25", {"step": re.compile("it ([0-9]+)"), "val/loss": re.compile("loss (.*)")})
     (5, {'val/loss': 0.25})
     """
-    found = {name: match[1] for name, pattern in patterns.items() if (match := pattern.search(line))}
+    found = {name: match[1] for name, pattern in patterns.items() if (match := pattern.search(line)) and match[1]}
     if "step" not in found or len(found) == 1:
         return None
     numbers = {name: _parsed(name, text) for name, text in found.items()}

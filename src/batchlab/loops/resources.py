@@ -29,11 +29,18 @@ def trial_variables(engine: Mapping[str, Any], worker: int) -> dict[str, str]:
     return variables
 
 
+_lent: tuple[str, list[str]] | None = None
+"""What this process was last told to use, and all that it may."""
+
+
 def use_here(engine: Mapping[str, Any], worker: int) -> None:
     """Let this process use what a trial may use, where the spec says so: it may be somebody's notebook."""
     if not engine.get("cpus_per_trial") and not engine.get("gpus_per_trial"):
         return
-    os.environ.update(trial_variables(engine, worker))
+    global _lent
+    all_gpus, variables = visible_gpus() if engine.get("gpus_per_trial") else [], trial_variables(engine, worker)
+    os.environ.update(variables)
+    _lent = (variables[DEVICES], all_gpus) if all_gpus else _lent
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(engine.get("cpus_per_trial", 1))
 
@@ -51,7 +58,9 @@ def trials_at_once(engine: Mapping[str, Any]) -> int:
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of the GPUs that may be used."""
+    """Return the names of the GPUs that may be used, whichever of them a trial in this process was told to use."""
+    if _lent is not None and os.environ.get(DEVICES) == _lent[0]:
+        return _lent[1]
     if DEVICES in os.environ:
         return [name for name in os.environ[DEVICES].split(",") if name]
     from batchlab.engine.device import count_gpus  # only here: it takes a while to import

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from copy import copy
 from math import inf
 from typing import Any
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 def moved(content: Any, device: torch.device) -> Any:
     """Return a batch on a device: whatever has a method `to`, at any depth of tuples, lists and dicts."""
-    if hasattr(content, "to"):
+    if hasattr(content, "to") and not isinstance(content, Mapping):  # of which some move themselves in place
         return content.to(device)
     return _mapped(content, lambda each: moved(each, device))
 
@@ -47,7 +48,7 @@ def num_bytes(content: Any) -> float:
 
 
 def _mapped(content: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a tuple, list or dict with its parts changed; anything else as it is."""
+    """Return a tuple, list or mapping with its parts changed; anything else as it is."""
     if isinstance(content, tuple) and hasattr(content, "_fields"):
         return type(content)(*map(change, content))
     if type(content) in (list, tuple):
@@ -55,4 +56,9 @@ def _mapped(content: Any, change: Callable[[Any], Any]) -> Any:
         return type(content)(parts)
     if type(content) is dict:
         return {name: change(each) for name, each in content.items()}
+    if isinstance(content, MutableMapping):
+        changed = copy(content)
+        for name, each in content.items():
+            changed[name] = change(each)
+        return changed
     return content

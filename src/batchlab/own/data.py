@@ -44,11 +44,20 @@ def source_of(name: str, examples: Any, *, is_stepped: bool, collate: Collate | 
 
 def tensors_of(examples: Any) -> list[Tensor] | None:
     """Return the tensors that examples are; None where they are a Dataset."""
-    if isinstance(examples, TensorDataset):
+    if isinstance(examples, TensorDataset) and type(examples).__getitem__ is TensorDataset.__getitem__:
         examples = examples.tensors
     if isinstance(examples, tuple | list) and all(isinstance(each, Tensor | np.ndarray) for each in examples):
-        return [torch.as_tensor(each) for each in examples]
+        return [_as_tensor(each) for each in examples]
     return None
+
+
+def _as_tensor(values: Tensor | np.ndarray) -> Tensor:
+    try:
+        return torch.as_tensor(values)
+    except TypeError:
+        raise TrainerError(
+            f"An array of {values.dtype} cannot be trained on: make numbers of it, such as one for each class."
+        ) from None
 
 
 def _pair(name: str, tensors: Sequence[Tensor]) -> Split:

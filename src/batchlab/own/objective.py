@@ -61,7 +61,7 @@ class _OwnScores:
     def metrics(self) -> dict[str, np.ndarray]:
         outputs, labels = _joined(self._outputs, 1), _joined(self._labels, 0)
         return {
-            name: np.array([number_of(name, measure(each, labels)) for each in outputs])
+            name: np.array([number_of(name, measure(each.clone(), labels.clone())) for each in outputs])
             for name, measure in self._measures.items()
         }
 

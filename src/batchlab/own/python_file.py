@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
@@ -37,6 +38,7 @@ def load_own_sweep(path: Path) -> OwnSweep:
             f"{path} must make one batchlab.TorchSweep, or LoopSweep, and give it a name at its top level; "
             f"it has {number}."
         )
+    found[0].file = path
     return found[0]
 
 
@@ -48,6 +50,10 @@ def named(module: ModuleType, kind: type) -> list[Any]:
 def file_digest(path: Path) -> str:
     """Return the digest of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _spec_digest(sweep: OwnSweep) -> str:
+    return hashlib.sha256(json.dumps(sweep.spec.plain(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def imported(path: Path) -> ModuleType:
@@ -89,6 +95,7 @@ class FileTrainer:
 
     def __init__(self, path: Path, sweep: OwnSweep) -> None:
         self._path, self._digest, self._settings = path.resolve(), file_digest(path), sweep.settings
+        self._meant = sweep.spec.name, _spec_digest(sweep)
         self.label = f"{path.name} ({self._digest})"
         """What a lab remembers of who has trained a study."""
 
@@ -101,6 +108,12 @@ class FileTrainer:
             raise TrainerError(f"{self._path} was changed while it was run.")
         sweep = load_own_sweep(self._path)
         sweep.change(self._settings)
+        if (sweep.spec.name, _spec_digest(sweep)) != self._meant:
+            raise TrainerError(
+                f"{self._path} makes another sweep, {shown(sweep.spec.name)}, than the one that is run, "
+                f"{shown(self._meant[0])}: workers execute the file that calls TorchSweep or LoopSweep, so give each "
+                "sweep a file of its own, and a name at its top level."
+            )
         return sweep.trainer
 
     def check(self, study: Study) -> None:

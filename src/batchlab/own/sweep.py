@@ -10,6 +10,7 @@ from typing import Any
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
+from batchlab.errors import InputError
 from batchlab.optim.registry import with_defaults
 from batchlab.own.search_space import dimension_of
 from batchlab.spec.load import with_settings
@@ -27,6 +28,11 @@ class OwnSweep(ABC):
         search: Mapping[str, Any],
         place: str | None,
     ) -> None:
+        if not isinstance(search_space, Mapping):
+            raise InputError(
+                f"search_space is {type(search_space).__name__}: give a table, such as "
+                '{"learning_rate": {"min": 1e-3, "max": 1.0, "scale": "log"}}.'
+            )
         self._name, self._search_space, self._seed = name, search_space, seed
         self._engine, self._search = dict(engine or {}), dict(search)
         self.settings: Sequence[str] = ()

@@ -81,6 +81,11 @@ class TorchSweep(OwnSweep):
             given = getattr(self, f"_{keyword}")
             if not callable(given) and (given is not None or keyword == "model"):
                 raise InputError(f"TorchSweep: `{keyword}` is no function: give one, such as {_EXAMPLES[keyword]}.")
+        if any(each.requires_grad for each in getattr(self._loss, "parameters", list)()):
+            raise InputError(
+                "TorchSweep: `loss` has parameters, which would not be trained: make them a part of the model, and "
+                "give a `training_step`."
+            )
         if not isinstance(self._loaders, int) or isinstance(self._loaders, bool) or self._loaders < 0:
             raise InputError(f"TorchSweep: loaders = {shown(self._loaders)}: give a number of processes, 0 or more.")
         observed_metrics([], self._observers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from batchlab.engine.check import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
+from batchlab.engine.global_random import fork_rng, state_outside_torch
 from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem
@@ -37,6 +39,10 @@ PACKED_EXAMPLES = 4
 
 TOLERANCE = 1e-4
 """How far gradients of a trial may lie apart, alone and in a pack, relative to their size."""
+
+
+def _nobody() -> None:
+    """Stand for a network that there was not."""
 
 
 class OwnTrainer:
@@ -62,6 +68,7 @@ class OwnTrainer:
         self._make_network, self._loss, self._training_step, self._metrics = make_network, loss, training_step, metrics
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._examples, self._measured = dict(examples), dict[str, Source]()
+        self._last: Callable[[], nn.Module | None] = _nobody
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the study names something unknown or asks for the impossible."""
@@ -70,6 +77,11 @@ class OwnTrainer:
         if size not in ("auto", 1) and self._trains_one_by_one:
             reason = "with a `training_step`" if self._training_step is not None else "on a Dataset that is read"
             raise SpecError(f'engine.pack_size = {size}: trials {reason} train one by one; use 1 or "auto".')
+        if size not in ("auto", 1) and not self._is_vectorised:
+            raise SpecError(
+                f"engine.pack_size = {size}: trials of this network cannot be trained together, or not with the same "
+                'result; use 1 or "auto".'
+            )
 
     def check_shared(self, study: Study, num_workers: int) -> None:
         """Raise SpecError where the batch cannot be shared by so many workers."""
@@ -146,6 +158,7 @@ class OwnTrainer:
 
     def _network(self) -> nn.Module:
         network = self._make_network()
+        self._check_new(network)
         if not isinstance(network, nn.Module):
             raise TrainerError(f"model() returned {type(network).__name__}, not a torch.nn.Module.")
         if not trained_parameters(network):
@@ -157,6 +170,12 @@ class OwnTrainer:
                 way_out = "keep it as real numbers, with torch.view_as_complex in forward"
                 raise TrainerError(f"{name} is {str(parameter.dtype).removeprefix('torch.')}: {way_out}.")
         return network
+
+    def _check_new(self, network: nn.Module) -> None:
+        """Raise TrainerError where a network is the one of the last call."""
+        if isinstance(network, nn.Module) and self._last() is network:
+            raise TrainerError("model() returned the same network again: make a new one each time.")
+        self._last = weakref.ref(network) if isinstance(network, nn.Module) else _nobody
 
     def _evaluated(self, split: str) -> Source:
         """Return the examples that a split is measured on; of training as many as validation has."""
@@ -176,8 +195,9 @@ class OwnTrainer:
         sample = problem.train.first(size, 2, problem.device)
         inputs, labels = sample.inputs, sample.labels
         try:
-            together = self._step([0, 1], inputs, labels)
-            alone = [self._step([trial], inputs[:1], labels[:1]) for trial in (0, 1)]
+            with fork_rng(problem.device):
+                together = self._step([0, 1], inputs, labels)
+                alone = [self._step([trial], inputs[:1], labels[:1]) for trial in (0, 1)]
         except Exception:  # whatever a module does that cannot be vectorised
             return False
         return all(
@@ -187,8 +207,13 @@ class OwnTrainer:
         )
 
     def _step(self, trials: list[int], inputs: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Return what a training pass leaves and an evaluation tells; what is drawn at random differs between two."""
+        """Return what a training pass leaves and an evaluation tells; what is drawn at random differs between two.
+
+        RuntimeError where it is NumPy's or Python's: PyTorch refuses to vectorise its own random numbers, and does not
+        know of these.
+        """
         forward = make_forward(self._problem.networks(0, trials))
+        before = state_outside_torch()
         forward.parameters.start(num_microbatches=1)
         forward.begin_step()
         forward.parameters.differentiate(self._objective.loss_sums(forward.logits(inputs), labels))
@@ -196,4 +221,6 @@ class OwnTrainer:
         forward.train(False)
         with torch.no_grad():
             evaluated = forward.logits(inputs)
+        if state_outside_torch() != before:
+            raise RuntimeError("random numbers that trials of a pack would share")
         return {"gradients": forward.parameters.gradients, "evaluated": evaluated, **forward.buffers}
