@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from batchlab.analysis import Interval, first_steps, steps_to_result
+from batchlab.analysis import Interval, example_study, first_steps, steps_to_result
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
-from batchlab.core.protocol import Protocol
+from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
 from batchlab.errors import InputError
@@ -183,3 +185,15 @@ def test_of_the_first_trials_only_these_are_counted(make_result):
 
     assert (part.complete, part.infeasible, part.stuck) == (2, 1, 1)
     assert (whole.complete, whole.infeasible, whole.stuck) == (3, 2, 2)
+
+
+def test_trials_that_ended_by_themselves_tell_no_more_than_they_were_trained_for():
+    study = example_study()
+    trials = tuple(trial.model_copy(update={"last_step": 40}) for trial in study.trials)
+    goal = Goal.read("val/classification_error < 0.0001")
+    short = replace(study, trials=trials, end_step=20_000, protocol=Protocol(kind="race", max_steps=20_000))
+
+    row = steps_to_result(short, goal)
+
+    assert (row.end_step, row.ended_by, row.is_censored) == (40, "budget", True)
+    assert steps_to_result(replace(short, protocol=IMPORTED), goal).end_step == 20_000

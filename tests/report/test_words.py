@@ -43,7 +43,7 @@ def test_a_confirmed_answer_says_what_it_is_the_median_of(make_summary):
     text = words.answer(with_best(summary, confirmed=confirmed))
 
     assert text.startswith(
-        f"The fewest steps to {GOAL} are 205.5 (95 % interval 190 to 260) at batch size 16: the median over 6 fresh "
+        f"The fewest steps to {GOAL} are 205.5 at batch size 16: the median over 6 fresh "
         "seeds of the best configuration, from n = 32 complete trials at each of 3 batch sizes. "
     )
 

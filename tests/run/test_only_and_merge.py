@@ -230,3 +230,15 @@ def test_the_newer_step_times_come_along_and_damaged_ones_stop_a_merge(make_scri
     damaged.write_bytes(damaged.read_bytes()[:40])
     with pytest.raises(DamagedError):
         merge_labs([other], one)
+
+
+def test_trials_of_other_code_are_not_joined(make_scripted, scripted, tmp_path, fill, make_lab):
+    sweep, trainer = make_scripted({"sweep.trials": 8}), scripted({0: 20})
+    labs = [
+        make_lab(name, sweep, trainer, fill, only=only) for name, only in (("one", range(4)), ("other", range(4, 8)))
+    ]
+    folder = Lab.open(labs[1]).study_folder("scripted", 8)
+    folder.save_record(folder.record().model_copy(update={"trainer": "mine.py (0123)"}))
+
+    with pytest.raises(LabError, match="trials of other code are other trials"):
+        merge_labs(labs, tmp_path / "both")

@@ -147,3 +147,14 @@ def test_a_study_goes_on_from_checkpoints_with_and_without_examples(old_lab, num
     assert table["examples"].to_pylist() == [32 * step for step in table["step"].to_pylist()]
     assert not (lab / "sweeps" / "unfinished" / "32" / "checkpoints").exists()
     assert verify_lab(lab, deep=True).findings == []
+
+
+def test_a_spec_that_cannot_be_leaves_the_rest_of_an_older_lab_writable(old_lab):
+    lab = old_lab(2)
+    path = lab / "sweeps" / "unfinished" / "sweep.json"
+    path.write_text(path.read_text().replace('"trials": ', '"trials": -', 1))
+
+    with Lab.open(lab).locked():
+        pass
+
+    assert json.loads((lab / "lab.json").read_text())["format"] == FORMAT

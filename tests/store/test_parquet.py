@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -179,3 +180,12 @@ def test_a_metric_that_a_loop_once_called_examples_stays_one(tmp_path, measureme
 
     assert rows.examples is None
     assert rows.metrics["examples"].tolist() == (measurements.step / 2).tolist()
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.time32("ms"), pa.struct([("a", pa.int64())])])
+def test_metrics_that_are_no_numbers_are_named(tmp_path, kind):
+    table = pa.table({"trial_id": [0], "step": [1], "val/loss": pa.nulls(1, kind)})
+    pq.write_table(table, tmp_path / "measurements.parquet")
+
+    with pytest.raises(LabError, match="not of numbers"):
+        read_measurements(tmp_path / "measurements.parquet")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from batchlab.errors import InputError, LabError
+from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.verify.accept import accept_edit
 from batchlab.verify.check import verify_lab
@@ -80,3 +82,31 @@ def test_a_link_that_leads_to_itself_ended_in_a_traceback(copy):
     for path in (lab / "loop", lab / "loop" / "trials.json"):
         with pytest.raises(InputError):
             accept_edit(Lab.open(lab), path)
+
+
+def rewritten(lab, change):
+    """Change the rows of a study as a user would."""
+    path = lab / STUDY / "measurements.parquet"
+    table = pd.read_parquet(path)
+    change(table)
+    table.to_parquet(path)
+    return path
+
+
+def test_an_edit_that_another_step_to_the_goal_follows_from_is_not_accepted(nqm):
+    def change(table):
+        table.loc[table.step == table.step[table.step > 0].min(), "val/risk"] = 1e-9
+
+    with pytest.raises(LabError, match="the goal was met after"):
+        accept_edit(Lab.open(nqm), rewritten(nqm, change))
+
+
+def test_an_accepted_edit_is_told_after_the_study_has_grown(nqm, nqm_sweep):
+    def change(table):
+        table.loc[0, "val/risk"] += 1
+
+    accept_edit(Lab.open(nqm), rewritten(nqm, change))
+    search = nqm_sweep.search.model_copy(update={"max_steps": 120, "race_factor": 5.0})
+    run_sweep(nqm_sweep.model_copy(update={"search": search}), nqm, num_workers=1)
+
+    assert Lab.open(nqm).study_folder("nqm", 16).record().edited == ("measurements.parquet",)

@@ -10,6 +10,7 @@ import pytest
 import xxhash
 
 from batchlab.core.growth import fixed_digest
+from batchlab.run.runner import run_sweep
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.parquet import read_whole
@@ -208,3 +209,15 @@ def test_files_that_a_writer_makes_for_a_moment_ended_a_look_with_the_words_of_t
 
     assert verify_lab(sample).findings == []
     assert check._all_names(sample / "gone") == []
+
+
+def test_a_study_that_an_older_spec_does_not_list_is_told(nqm, nqm_sweep):
+    spec = nqm / "sweeps" / "nqm" / "sweep.json"
+    older = spec.read_bytes()
+    search = nqm_sweep.search.model_copy(update={"batch_sizes": (1, 4, 16)})
+    run_sweep(nqm_sweep.model_copy(update={"search": search}), nqm, num_workers=1)
+    assert verify_lab(nqm).is_sound
+
+    spec.write_bytes(older)
+
+    assert "4 is no batch size of" in str(verify_lab(nqm).findings[0].problem)

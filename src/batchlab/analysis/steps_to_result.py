@@ -61,6 +61,9 @@ class StepsToResult:
     stuck: int = 0
     """Complete trials that never left chance."""
 
+    ended_alone: bool = False
+    """Whether a trial ended by itself before `end_step` of the study, and this one is less."""
+
     best_of: BestOf | None = None
     """None for fewer than six trials, for a grid, without chance (closed form), or where the goal was not met."""
 
@@ -99,7 +102,7 @@ class StepsToResult:
             return None
         if self.num_trials == 0:
             return "divergence"
-        return "race" if ends_early(self.protocol, self.end_step) else "budget"
+        return "race" if ends_early(self.protocol, self.end_step) and not self.ended_alone else "budget"
 
     @property
     def is_censored(self) -> bool:
@@ -173,7 +176,8 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
-        end_step=result.end_step,
+        end_step=_end_step(result, steps_by_trial, is_reached=bool(reached)),
+        ended_alone=_end_step(result, steps_by_trial, is_reached=bool(reached)) < result.end_step,
         complete=len(steps_by_trial),
         infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
         incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),
@@ -185,6 +189,17 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         protocol=result.protocol,
         top_trials=tuple(trials[trial_id] for trial_id in top_trials(steps_by_trial)),
     )
+
+
+def _end_step(result: StudyResult, steps_by_trial: Mapping[int, int | None], *, is_reached: bool) -> int:
+    """Return how far all of some trials were trained: where none met the goal, it takes more steps than that.
+
+    A loop of one's own may end by itself, and examples may run out where the batch size grows.
+    """
+    if is_reached or result.protocol.kind == "imported":
+        return result.end_step
+    lasts = [trial.last_step for trial in result.trials if trial.trial_id in steps_by_trial]
+    return min([result.end_step, *lasts])
 
 
 def measured_steps(rows: Iterable[StepsToResult], headline: Headline) -> dict[int, float]:

@@ -14,7 +14,7 @@ from batchlab.errors import TrainerError, shown
 
 LONGEST_NAME = 100
 MOST_METRICS = 200
-_COLUMNS = ("step", "examples", "trial_id", "replicate")
+_COLUMNS = ("step", "examples", "trial_id", "replicate", "sweep", "batch_size")
 """Names that a table of measurements has already."""
 
 Patterns = Mapping[str, re.Pattern[str]]

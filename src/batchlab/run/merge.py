@@ -18,7 +18,7 @@ import numpy as np
 
 from batchlab.core.measurement import Curve
 from batchlab.core.sweep import Sweep, differences
-from batchlab.errors import LabError
+from batchlab.errors import LabError, shown
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
 from batchlab.folders import copy_files, move, move_rest
 from batchlab.run.growth import check_stored
@@ -201,6 +201,11 @@ def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
     shared = min(len(here.points), len(there.points))
     if here.points[:shared] != there.points[:shared]:
         raise LabError(f"{one.folder} and {other.folder} have other points. Only labs of one sweep can be merged.")
+    if here.trainer != there.trainer:
+        raise LabError(
+            f"{one.folder} was trained by {shown(str(here.trainer))}, {other.folder} by {shown(str(there.trainer))}: "
+            "trials of other code are other trials. Train one of them again."
+        )
     tables = [_tables(one), _tables(other)]
     for trial_id in sorted(set(tables[0]) & set(tables[1])):
         if not _agree(tables[0][trial_id], tables[1][trial_id]):

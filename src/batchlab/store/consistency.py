@@ -99,6 +99,8 @@ def _is_sorted(measurements: Measurements) -> bool:
 
 
 def _last_steps(measurements: Measurements) -> dict[int, int]:
+    if not len(measurements):
+        return {}
     ends = np.append(np.flatnonzero(np.diff(measurements.trial_id)), len(measurements) - 1)
     return dict(zip(measurements.trial_id[ends].tolist(), measurements.step[ends].tolist(), strict=True))
 

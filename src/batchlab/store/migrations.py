@@ -14,7 +14,7 @@ from typing import Any
 
 from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
-from batchlab.errors import LabError, LabLostError, UnreadableError
+from batchlab.errors import LabError, LabLostError, SpecError, UnreadableError
 from batchlab.files import is_folder, is_there, names_in, read_bounded, read_json, write_json
 from batchlab.folders import move, remove_file
 from batchlab.store import parquet
@@ -31,7 +31,7 @@ def _left_to_verify() -> Iterator[None]:
         yield
     except (UnreadableError, LabLostError):
         raise
-    except LabError:
+    except (LabError, SpecError):
         return
 
 
@@ -47,7 +47,7 @@ def m002_points_are_a_sequence(folder: Path) -> None:
             for checkpoint in StudyFolder(study).packs("checkpoints"):
                 with _left_to_verify():
                     name = pack_name(trials_of_checkpoint(checkpoint))
-                    move(checkpoint, checkpoint.with_name(f"{name}.npz"))
+                    move(checkpoint, checkpoint.with_name(f"{name}{checkpoint.suffix}"))
 
 
 def m003_files_are_sealed(folder: Path) -> None:

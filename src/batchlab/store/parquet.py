@@ -142,9 +142,15 @@ def _parse(path: Path, content: bytes, metrics: list[str] | None = None, *, is_k
         return Measurements(
             trial_id=_whole_numbers(table["trial_id"]),
             step=_whole_numbers(table["step"]),
-            metrics={name: to_numpy(table[name]) for name in wanted},
+            metrics={name: _numbers(table[name]) for name in wanted},
             examples=_whole_numbers(table["examples"]) if is_counted else None,
         )
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    if not pa.types.is_floating(column.type) and not pa.types.is_integer(column.type):
+        raise pa.ArrowInvalid(f"a column of {column.type}, not of numbers.")
+    return to_numpy(column)
 
 
 def _whole_numbers(column: pa.ChunkedArray) -> np.ndarray:

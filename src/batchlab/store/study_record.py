@@ -83,7 +83,7 @@ class StudyRecord(Value):
 
     def begun_anew(self) -> StudyRecord:
         """Return the record of the same study as it was before its search had an outcome."""
-        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer", "sweep")}
+        kept = {name: getattr(self, name) for name in ("study", "points", "pack_size", "trainer", "sweep", "edited")}
         return StudyRecord(**kept)
 
     def without_times(self) -> StudyRecord:

@@ -9,7 +9,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, SpecError
 from batchlab.files import parse_json, read_bounded
 from batchlab.store import parquet
-from batchlab.store.consistency import check_files
+from batchlab.store.consistency import check_files, check_outcome
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.seal import KEY, seal_of
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
@@ -109,6 +109,7 @@ def _check_together(folder: StudyFolder, record: StudyRecord) -> None:
     trials = parse_trials(read_bounded(folder.folder / "trials.json", MOST_BYTES), folder.folder / "trials.json")
     measurements = parquet.read_measurements(folder.folder / "measurements.parquet")
     check_files(folder.folder, record, trials, measurements, _confirmation(folder, record))
+    check_outcome(folder.folder, record, record.result(trials, measurements))
 
 
 def _confirmation(folder: StudyFolder, record: StudyRecord) -> Confirmation | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
-from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, UnreadableError
+from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, OlderSpecError, UnreadableError
 from batchlab.files import TEMPORARY, check_regular, is_folder, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
@@ -37,6 +37,7 @@ RESTORED = "`batchlab verify --repair` writes it again from the file beside it"
 SMALLER = "`batchlab verify --repair` sets it aside; nothing that is answered today rests on it"
 RENAMED = "`batchlab verify --repair` gives it its name again where that is free, else sets it aside"
 SPEC = "`batchlab verify --repair` sets it aside; `batchlab run` with the sweep's spec writes it again"
+OLDER = "`batchlab run` with the spec that has this batch size takes it up again"
 IMPORTED = "`batchlab verify --repair` writes it again from its studies"
 TIMED = "`batchlab verify --repair` sets it aside, and `batchlab scaling` measures again"
 LINK = "`batchlab verify --repair` sets it aside; what it points to is left alone"
@@ -123,6 +124,11 @@ class _Look:
         for missing in sorted(set(sweep.batch_sizes) - there) if sweep and not sweep.spec else ():
             path = folder / str(missing)
             self._found(path, DamagedError(f"{path} is missing."), "import its archive again")
+        for extra in sorted(there - set(sweep.batch_sizes)) if sweep else ():
+            path = folder / str(extra)
+            if is_there(path / "study.json"):
+                told = f"{path} is no batch size of {spec_path(folder)}, which is older than the study."
+                self._found(path, OlderSpecError(told), OLDER)
         for path in (*studies, folder / "growing", folder / "replaced"):
             if path.is_symlink():
                 self._found(path, LabError(f"{path} is a link, which no lab holds."), LINK)

@@ -151,7 +151,8 @@ class _Repair:
         imported = [record.imported for record in records if record.imported is not None]
         if imported and len(imported) == len(records):
             workload = imported[0].workload
-            sizes = tuple(sorted(each.batch_size for each in imported))
+            # Also of a study whose record is still to be mended.
+            sizes = tuple(int(study.folder.name) for study in self._studies(name))
             source = {"archive": "unknown: import.json was written again by `batchlab verify --repair`"}
             self._lab.save_import(
                 ImportRecord(name=name, workload=workload, batch_sizes=sizes, goal=paper_goal(workload), source=source)

@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from batchlab.store.archive.convert import StudyFiles, assemble, parse_files, read_tables
+from batchlab.core.measurement import Measurements
+from batchlab.store.archive.convert import StudyFiles, assemble, join, parse_files, read_tables
 from batchlab.store.archive.layout import RejectedError, StudyPath
 
 PATH = StudyPath("mnist/simple_cnn_base/sgd", 2)
@@ -142,3 +143,11 @@ def test_pieces_give_what_the_whole_gives():
     assert one.trials == other.trials
     np.testing.assert_array_equal(one.measurements.step, other.measurements.step)
     np.testing.assert_array_equal(one.measurements.metrics["val/a"], other.measurements.metrics["val/a"])
+
+
+def test_a_piece_without_rows_takes_no_examples_from_the_others():
+    rows = Measurements(np.array([0, 0]), np.array([0, 10]), {"val/loss": np.ones(2)}, np.array([0, 640]))
+    empty = Measurements(np.empty(0, np.int64), np.empty(0, np.int64), {})
+
+    assert join([rows, empty]).examples.tolist() == [0, 640]
+    assert len(join([empty])) == 0

@@ -192,6 +192,7 @@ def join(tables: Sequence[Measurements]) -> Measurements:
     """Return sorted tables as one, sorted by trial and step; a metric that some trials lack is NaN there."""
     if len(tables) == 1:
         return tables[0]
+    tables = [table for table in tables if len(table)] or list(tables[:1])  # no rows tell nothing of the others
     names = list(dict.fromkeys(name for table in tables for name in table.metrics))
     if len(names) > MOST_METRICS:
         raise RejectedError(f"its trials have {len(names):,} metrics, more than {MOST_METRICS}")

@@ -41,6 +41,7 @@ def export_lab(lab: Lab, out: Path, workload: str | None = None) -> Iterator[Pat
         results = lab.results(sweep)
         if results.problems:
             raise results.problems[0]
+        sweep = results.sweep  # which may have grown since
         for record, result in zip(results.records, results.results, strict=True):
             place = f"{sweep.workload}/{result.batch_size}"
             for name, content in _study_files(sweep, record, result):
