@@ -56,15 +56,17 @@ def test_a_folder_by_one_of_our_names_is_left(tmp_path):
     assert (tmp_path / "parts" / "ours" / "file").exists()
 
 
-def test_what_is_left_goes_along_unless_its_name_is_taken(tmp_path):
-    for place in ("old/notes.txt", "old/plan.txt", "new/plan.txt"):
+def test_what_is_left_goes_along_by_another_name_where_its_own_is_taken(tmp_path):
+    for place in ("old/notes.txt", "old/plan.txt", "old/in/a.txt", "new/plan.txt", "new/in/b.txt"):
         write_file(tmp_path / place, place.encode())
 
     move_rest(tmp_path / "old", tmp_path / "new")
 
     assert (tmp_path / "new" / "notes.txt").read_text() == "old/notes.txt"
     assert (tmp_path / "new" / "plan.txt").read_text() == "new/plan.txt"
-    assert (tmp_path / "old" / "plan.txt").read_text() == "old/plan.txt"
+    assert (tmp_path / "new" / "plan.txt.2").read_text() == "old/plan.txt"
+    assert sorted(path.name for path in (tmp_path / "new" / "in").iterdir()) == ["a.txt", "b.txt"]
+    assert not (tmp_path / "old").exists()
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])

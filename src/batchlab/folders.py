@@ -9,10 +9,11 @@ import shutil
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from batchlab.errors import VERIFY, LabError
-from batchlab.files import is_folder, make_folder, mode_of, names_in, storage_error
+from batchlab.files import is_folder, is_there, make_folder, mode_of, names_in, storage_error
 from batchlab.held import check_folder
 
 IsOwn = Callable[[str], bool]
@@ -55,12 +56,22 @@ def move(path: Path, place: Path) -> None:
 
 
 def move_rest(folder: Path, place: Path) -> None:
-    """Let what is left in a folder go to another one, unless something of its name is there; then remove the folder."""
-    taken = names_in(place)
+    """Let what is left in a folder go to another one, with a number behind its name where that is taken.
+
+    Folders of one name become one. Then the folder, which is empty, is removed.
+    """
     for name in names_in(folder):
-        if name not in taken:
-            move(folder / name, place / name)
+        if is_folder(folder / name) and is_folder(place / name):
+            move_rest(folder / name, place / name)
+        else:
+            move(folder / name, free_place(place / name))
     remove_if_empty(folder)
+
+
+def free_place(place: Path) -> Path:
+    """Return a place where nothing is: this one, or the next with a number behind its name."""
+    places = (place if number == 1 else place.with_name(f"{place.name}.{number}") for number in count(1))
+    return next(path for path in places if not is_there(path))
 
 
 def copy_files(source: Path, place: Path) -> None:

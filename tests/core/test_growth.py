@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batchlab.core.growth import continued, not_grown
+from batchlab.core.sweep import Sweep
 
 
 @pytest.mark.parametrize(
@@ -56,3 +57,15 @@ def test_what_a_spec_leaves_open_is_as_it_was(make_scripted):
 
     other = continued(make_scripted({"sweep.sampler_version": 2}), stored).search
     assert other.sampler_version == 2
+
+
+def test_the_budget_of_a_program_that_is_told_it_does_not_grow():
+    def sweep(max_steps, command):
+        data = {"name": "own", "workload": {"command": command}, "search_space": {"rate": {"values": [0.1]}}}
+        search = {"batch_sizes": [8], "trials": 1, "max_steps": max_steps, "goal": "val/loss < 1"}
+        return Sweep.parse({**data, "sweep": search}, "")
+
+    plain, told = "train {batch_size} {seed} {rate}", "train {batch_size} {seed} {rate} {max_steps}"
+
+    assert not_grown(sweep(10, plain), sweep(20, plain)) == []
+    assert not_grown(sweep(10, told), sweep(20, told)) == ["sweep.max_steps: 10 -> 20"]

@@ -242,3 +242,21 @@ def test_trials_of_other_code_are_not_joined(make_scripted, scripted, tmp_path, 
 
     with pytest.raises(LabError, match="trials of other code are other trials"):
         merge_labs(labs, tmp_path / "both")
+
+
+def test_a_finished_study_takes_the_place_of_an_unfinished_one_and_the_users_files_stay(
+    make_scripted, scripted, tmp_path, fill, make_lab
+):
+    sweep, trainer = make_scripted({"sweep.trials": 8}), scripted({0: 20})
+    done, begun = make_lab("done", sweep, trainer, fill), make_lab("begun", sweep, trainer, fill, only=range(2))
+    for lab, text in ((done, "theirs"), (begun, "mine")):
+        (study_path(lab) / "notes").mkdir()
+        (study_path(lab) / "notes" / "a.txt").write_text(text)
+    (study_path(begun) / "extra.txt").write_text("mine")
+
+    merge_labs([done], begun)
+
+    assert Lab.open(begun).study_folder("scripted", 8).record().state == "finished"
+    found = {path.name: path.read_text() for path in study_path(begun).rglob("*.txt*")}
+    assert found == {"a.txt": "theirs", "a.txt.2": "mine", "extra.txt": "mine"}
+    assert not (begun / "sweeps" / "scripted" / "replaced").exists()

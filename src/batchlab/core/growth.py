@@ -10,6 +10,7 @@ from typing import Any
 from batchlab.core.confirmation import Confirm
 from batchlab.core.study import Study
 from batchlab.core.sweep import COSTS_ONLY, SearchPlan, Sweep, differences
+from batchlab.core.workload import OwnLoop, Workload
 
 GROWS = (
     "What can grow: sweep.trials, batch_sizes, race_factor, max_steps, max_examples, max_attempts, confirm,"
@@ -59,10 +60,17 @@ def fixed_digest(sweep: Sweep) -> str:
 def _fixed(sweep: Sweep, old: Sweep) -> dict[str, Any]:
     """Return a spec as plain data in which all that has grown since `old` is as it was there."""
     plain, before = sweep.plain(), old.plain()
-    plain["sweep"] |= {name: before["sweep"].get(name) for name in _grown(old.search, sweep.search)}
+    fixed = {"max_steps", "max_examples"} if _knows_budget(old.workload) else set()
+    grown = [name for name in _grown(old.search, sweep.search) if name not in fixed]
+    plain["sweep"] |= {name: before["sweep"].get(name) for name in grown}
     same = {name: before["engine"].get(name) for name in COSTS_ONLY}
     plain["at"], plain["engine"] = before.get("at"), {**plain["engine"], **same}
     return plain
+
+
+def _knows_budget(workload: Workload) -> bool:
+    """Return whether trials depend on their budget: a program that is told it may decay something over it."""
+    return isinstance(workload, OwnLoop) and "{max_steps}" in (workload.command or "")
 
 
 def _grown(old: SearchPlan, new: SearchPlan) -> list[str]:
@@ -85,7 +93,7 @@ def study_changes(old: Study, new: Study) -> list[str]:
     grown = {
         "trials": new.trials >= old.trials,
         "attempts": new.attempts >= old.attempts,
-        "max_steps": new.max_steps >= old.max_steps,
+        "max_steps": new.max_steps >= old.max_steps and not _knows_budget(old.workload),
         "race_factor": _limit(new.race_factor) >= _limit(old.race_factor),
         "confirm": _confirms_more(old.confirm, new.confirm),
         "confirm_within": True,
@@ -107,7 +115,7 @@ def _confirms_more(old: Confirm | None, new: Confirm | None) -> bool:
 def _study_lines(old: Study, new: Study) -> list[str]:
     """Return what tables `[at.BATCH_SIZE]` have changed of a study but its limits, and limits that are nearer."""
     same = {name: getattr(old, name) for name in ("trials", "attempts", "race_factor", "confirm", "confirm_within")}
-    if new.max_steps >= old.max_steps:
+    if new.max_steps >= old.max_steps and not _knows_budget(old.workload):
         same["max_steps"] = old.max_steps
     lines = differences(old.plain(), new.model_copy(update=same).plain())
     return [f"at batch size {old.batch_size}: {line}" for line in lines]

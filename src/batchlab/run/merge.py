@@ -20,7 +20,7 @@ from batchlab.core.measurement import Curve
 from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError, shown
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
-from batchlab.folders import copy_files, move, move_rest
+from batchlab.folders import copy_files, move
 from batchlab.run.growth import check_stored
 from batchlab.run.part import farthest, read_parts
 from batchlab.store.lab import Lab, check_belongs
@@ -162,10 +162,13 @@ class _Plan:
         with temporary_folder(place) as temporary:
             copy_files(source, temporary)
             sync_files([folder for folder in (temporary, *temporary.rglob("*")) if folder.is_dir()])
+            study = StudyFolder(place)
+            study.settle()
             if is_folder(place):
-                StudyFolder(place).clear()
-                move_rest(place, temporary)
+                make_folder(study.replaced.folder.parent)
+                move(place, study.replaced.folder)
             move(temporary, place)
+            study.settle()
 
 
 def _union(one: Sweep, other: Sweep) -> Sweep:

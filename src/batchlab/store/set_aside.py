@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 from batchlab.files import MOST_JSON_BYTES, is_there, make_folder, read_bounded, write_file, write_json
-from batchlab.folders import move
+from batchlab.folders import free_place, move
 
 SET_ASIDE = "set-aside"
 
@@ -16,7 +15,7 @@ class SetAside:
     """A folder for what is set aside now, made with the first thing that is."""
 
     def __init__(self, lab: Path) -> None:
-        self._lab, self.folder = lab, _free(lab / SET_ASIDE / _now())
+        self._lab, self.folder = lab, free_place(lab / SET_ASIDE / _now())
         self._why: list[dict[str, str]] = []
 
     def take(self, path: Path, problem: str) -> Path | None:
@@ -34,19 +33,13 @@ class SetAside:
         self._tell(path, problem)
 
     def _place(self, path: Path) -> Path:
-        place = _free(self.folder / path.relative_to(self._lab))
+        place = free_place(self.folder / path.relative_to(self._lab))
         make_folder(place.parent)
         return place
 
     def _tell(self, path: Path, problem: str) -> None:
         self._why.append({"path": str(path.relative_to(self._lab)), "problem": problem})
         write_json(self.folder / "why.json", self._why)
-
-
-def _free(place: Path) -> Path:
-    """Return a place where nothing is: this one, or the next with a number behind its name."""
-    places = (place if number == 1 else place.with_name(f"{place.name}.{number}") for number in count(1))
-    return next(path for path in places if not is_there(path))
 
 
 def _now() -> str:

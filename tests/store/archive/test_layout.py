@@ -6,11 +6,13 @@ import json
 
 import pytest
 
+from batchlab.core.space import SearchSpace
 from batchlab.store.archive.layout import (
     Member,
     RejectedError,
     StudyPath,
     is_workload,
+    parameter_configs,
     parse_path,
     read_metadata,
     read_study,
@@ -184,3 +186,19 @@ def test_whole_numbers_may_be_written_as_floats():
 
     assert (study.train_steps, extra) == (10, None)
     assert read_metadata(json.dumps({**TRIAL, "steps": 10.0}).encode(), 1).last_step == 10
+
+
+def test_a_range_in_a_unit_is_exported_as_its_metaparameter():
+    space = SearchSpace.model_validate(
+        {
+            "learning_rate": {"min": 1, "max": 100, "scale": "log", "unit": "linear_rule"},
+            "momentum": {"min": 64, "max": 6400, "scale": "log", "unit": "half_life_examples"},
+        }
+    ).read_at(64)
+
+    configs = parameter_configs(space)
+
+    assert (configs["learning_rate"]["min_value"], configs["learning_rate"]["max_value"]) == (0.25, 25)
+    assert configs["learning_rate"]["scale"] == "LOG_SCALE"
+    assert (configs["momentum"]["min_value"], configs["momentum"]["max_value"]) == (0.5, pytest.approx(0.5**0.01))
+    assert configs["momentum"]["scale"] == "REVERSE_LOG_SCALE"

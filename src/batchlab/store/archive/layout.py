@@ -242,8 +242,11 @@ def _config(dimension: Range | Values) -> dict[str, Any]:
     if dimension.type == "integer":
         scale = "LOG_SCALE" if dimension.scale == "log" else ""
         return {"max_value": int(dimension.max), "min_value": int(dimension.min), "scale": scale, "type": "INTEGER"}
-    scale = {ours: theirs for theirs, ours in SCALES.items() if theirs}[dimension.scale]
-    return {"max_value": dimension.max, "min_value": dimension.min, "scale": scale, "type": "DOUBLE"}
+    low, high = sorted(dimension.ends)  # of the metaparameter itself, whatever unit its range is written in
+    spelled = {ours: theirs for theirs, ours in SCALES.items() if theirs}
+    is_share = dimension.unit == "half_life_examples" and high < 1
+    scale = spelled["reverse_log" if is_share else dimension.scale]
+    return {"max_value": high, "min_value": low, "scale": scale, "type": "DOUBLE"}
 
 
 def end_step(study: ImportedStudy, trials: Sequence[Trial]) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 
 from batchlab.errors import InputError, LabLostError
 from batchlab.files import make_folder, storage_error, sync_files, sync_path
+from batchlab.folders import remove_if_empty
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
 from batchlab.store.lab import Lab
@@ -85,8 +86,10 @@ class Shelf:
         return self.folder / "pieces" / f"{number}.parquet"
 
     def clear(self) -> None:
-        """Remove all that waits."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove all that waits; what a user has put there stays."""
+        for name in ("pieces", "studies", "sweeps"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        remove_if_empty(self.folder)
 
     def put(self, admission: Admission, source: Mapping[str, Any]) -> None:
         """Let the studies of a sweep that the lab lacks move to their place, and list the sweep."""
