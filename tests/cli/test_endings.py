@@ -65,7 +65,7 @@ def test_handlers_of_signals_are_put_back(call):
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
 
 
-SLOW = ["--set", "sweep.protocol=full", "--set", "sweep.max_steps=1000", "--set", "engine.pack_size=1"]
+SLOW = ["--set", "sweep.protocol=full", "--set", "sweep.max_steps=4000", "--set", "engine.pack_size=1"]
 
 
 def interrupted(small_spec, number, moment):
