@@ -7,7 +7,7 @@ metric need not stay beyond the goal afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,7 +62,7 @@ class StepsToResult:
     """Complete trials that never left chance."""
 
     ended_alone: bool = False
-    """Whether a trial ended by itself before `end_step` of the study, and this one is less."""
+    """Whether trials that did not meet the goal ended by themselves, at `end_step`, before their study did."""
 
     best_of: BestOf | None = None
     """None for fewer than six trials, for a grid, without chance (closed form), or where the goal was not met."""
@@ -168,6 +168,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     counted = tried if len(steps_by_trial) < result.count(Status.COMPLETE) else result.trials
     is_random = not (result.protocol.is_grid or result.protocol.is_closed_form)
     is_whole = result.confirmation is not None and steps_by_trial.keys() >= set(result.confirmation.trial_ids)
+    end_step = result.end_step if reached else _end_step(result, steps_by_trial)
     return StepsToResult(
         batch_size=result.batch_size,
         steps=reached_steps[0] if reached else None,
@@ -176,8 +177,8 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
-        end_step=_end_step(result, steps_by_trial, is_reached=bool(reached)),
-        ended_alone=_end_step(result, steps_by_trial, is_reached=bool(reached)) < result.end_step,
+        end_step=end_step,
+        ended_alone=end_step < result.end_step,
         complete=len(steps_by_trial),
         infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
         incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),
@@ -191,14 +192,14 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     )
 
 
-def _end_step(result: StudyResult, steps_by_trial: Mapping[int, int | None], *, is_reached: bool) -> int:
-    """Return how far all of some trials were trained: where none met the goal, it takes more steps than that.
+def _end_step(result: StudyResult, trial_ids: Container[int]) -> int:
+    """Return how far all of some trials were trained, none of which met the goal: it takes more steps than that.
 
     A loop of one's own may end by itself, and examples may run out where the batch size grows.
     """
-    if is_reached or result.protocol.kind == "imported":
+    if result.protocol.kind == "imported":
         return result.end_step
-    lasts = [trial.last_step for trial in result.trials if trial.trial_id in steps_by_trial]
+    lasts = [trial.last_step for trial in result.trials if trial.trial_id in trial_ids]
     return min([result.end_step, *lasts])
 
 
