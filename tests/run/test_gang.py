@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,8 +107,9 @@ def case():
     sweep, trainer = digits()
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.bind(("", 29500))
-        taken.listen()
+        with suppress(OSError):  # then another process of these tests has it
+            taken.bind(("", 29500))
+            taken.listen()
         with closing(GangExecutor(trainer, [24], 1, size=2, timeout=300)) as gang:
             yield sweep, trainer, gang
 
