@@ -15,6 +15,7 @@ TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 3e-2, to
 In float64 rounding leaves 1e-14, and what is left of 1e-6 is for steps that add a small constant somewhere."""
 
 OTHER_TOLERANCE = 1e-4
+"""Of any other precision."""
 
 
 def tolerance_of(precision: torch.dtype) -> float:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from batchlab.core.tokens import PADDING
-from batchlab.engine.forward import Forward
+from batchlab.engine.forward import Forward, in_dtype
 from batchlab.engine.global_random import fork_rng, seed_all
 from batchlab.engine.source import Source
 from batchlab.models.base import Network
@@ -54,7 +54,7 @@ def _metrics(problem: Problem, forward: Forward, chunks: Iterable[tuple[Tensor, 
         inputs, labels = inputs.to(problem.device), labels.to(problem.device)
         viewed = forward.in_precision(problem.view(inputs))
         logits = forward.logits(viewed.expand(num_trials, *viewed.shape))
-        scores.add(logits.float() if logits.is_floating_point() else logits, labels)
+        scores.add(in_dtype(logits, torch.float32), labels)
     return scores.metrics()
 
 

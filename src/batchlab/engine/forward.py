@@ -25,6 +25,11 @@ from batchlab.models.base import Network, Packable
 from batchlab.models.ghost_norm import GhostNorm
 
 
+def in_dtype(outputs: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return what a network gives in a precision; complex numbers, which losses may make real, as they are."""
+    return outputs.to(dtype) if outputs.is_floating_point() else outputs
+
+
 class Forward(ABC):
     """The forward pass of K trials, over their parameters."""
 

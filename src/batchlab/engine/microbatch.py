@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from batchlab.core.study import Study
-from batchlab.engine.forward import Forward
+from batchlab.engine.forward import Forward, in_dtype
 from batchlab.engine.noise import Noise
 from batchlab.engine.trainable import Trainable
 from batchlab.errors import BatchlabError
@@ -90,7 +90,7 @@ def bytes_per_example(problem: Trainable, forward: Forward) -> float:
     with forward.untouched(), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         forward.begin_step()
         outputs = problem.outputs(forward, sample, Noise())
-        sums = problem.loss_sums(outputs.float() if outputs.is_floating_point() else outputs, sample)
+        sums = problem.loss_sums(in_dtype(outputs, torch.float32), sample)
         del sums
     return max(1.0, 2 * sum(kept.values()) / size)
 

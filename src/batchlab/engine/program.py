@@ -13,7 +13,7 @@ from batchlab.core.study import Study
 from batchlab.engine.arrays import as_bits, as_numbers, from_bits
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.exchange import ALONE, Exchange
-from batchlab.engine.forward import make_forward
+from batchlab.engine.forward import in_dtype, make_forward
 from batchlab.engine.global_random import fork_rng
 from batchlab.engine.lockstep import Lockstep
 from batchlab.engine.microbatch import MicrobatchSize, first_microbatch, may_run_out
@@ -148,8 +148,7 @@ class TorchProgram(Lockstep):
         """Return the sums [K] of the losses of some examples, with the graph to differentiate them."""
         with self._autocast:
             outputs = self._problem.outputs(self._forward, microbatch, noise)
-        if outputs.is_floating_point():
-            outputs = outputs.to(self._parameters.values.dtype)
+        outputs = in_dtype(outputs, self._parameters.values.dtype)
         return self._problem.loss_sums(outputs, microbatch, self._timetable.columns.get("label_smoothing"))
 
     def evaluate(self) -> dict[str, np.ndarray]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import json
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from batchlab.core.growth import fixed_digest
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, UpTo
 from batchlab.errors import BatchlabError, InputError, TrainerError, shown
@@ -50,10 +50,6 @@ def named(module: ModuleType, kind: type) -> list[Any]:
 def file_digest(path: Path) -> str:
     """Return the digest of a file's bytes."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _spec_digest(sweep: OwnSweep) -> str:
-    return hashlib.sha256(json.dumps(sweep.spec.plain(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def imported(path: Path) -> ModuleType:
@@ -95,7 +91,7 @@ class FileTrainer:
 
     def __init__(self, path: Path, sweep: OwnSweep) -> None:
         self._path, self._digest, self._settings = path.resolve(), file_digest(path), sweep.settings
-        self._meant = sweep.spec.name, _spec_digest(sweep)
+        self._meant = sweep.spec.name, fixed_digest(sweep.spec)
         self.label = f"{path.name} ({self._digest})"
         """What a lab remembers of who has trained a study."""
 
@@ -108,7 +104,7 @@ class FileTrainer:
             raise TrainerError(f"{self._path} was changed while it was run.")
         sweep = load_own_sweep(self._path)
         sweep.change(self._settings)
-        if (sweep.spec.name, _spec_digest(sweep)) != self._meant:
+        if (sweep.spec.name, fixed_digest(sweep.spec)) != self._meant:
             raise TrainerError(
                 f"{self._path} makes another sweep, {shown(sweep.spec.name)}, than the one that is run, "
                 f"{shown(self._meant[0])}: workers execute the file that calls TorchSweep or LoopSweep, so give each "

@@ -41,10 +41,6 @@ TOLERANCE = 1e-4
 """How far gradients of a trial may lie apart, alone and in a pack, relative to their size."""
 
 
-def _nobody() -> None:
-    """Stand for a network that there was not."""
-
-
 class OwnTrainer:
     """Trains networks that a function makes, by an objective or by a training step of the user's own."""
 
@@ -68,7 +64,7 @@ class OwnTrainer:
         self._make_network, self._loss, self._training_step, self._metrics = make_network, loss, training_step, metrics
         self._device_name, self._precision, self._microbatch_size = device, precision, microbatch_size
         self._examples, self._measured = dict(examples), dict[str, Source]()
-        self._last: Callable[[], nn.Module | None] = _nobody
+        self._last: weakref.ref[nn.Module] | None = None
 
     def check(self, study: Study) -> None:
         """Raise SpecError where the study names something unknown or asks for the impossible."""
@@ -158,9 +154,11 @@ class OwnTrainer:
 
     def _network(self) -> nn.Module:
         network = self._make_network()
-        self._check_new(network)
         if not isinstance(network, nn.Module):
             raise TrainerError(f"model() returned {type(network).__name__}, not a torch.nn.Module.")
+        if self._last is not None and self._last() is network:
+            raise TrainerError("model() returned the same network again: make a new one each time.")
+        self._last = weakref.ref(network)
         if not trained_parameters(network):
             raise TrainerError(f"model() returned {type(network).__name__}, which has no parameters to train.")
         for name, parameter in trained_parameters(network).items():
@@ -170,12 +168,6 @@ class OwnTrainer:
                 way_out = "keep it as real numbers, with torch.view_as_complex in forward"
                 raise TrainerError(f"{name} is {str(parameter.dtype).removeprefix('torch.')}: {way_out}.")
         return network
-
-    def _check_new(self, network: nn.Module) -> None:
-        """Raise TrainerError where a network is the one of the last call."""
-        if isinstance(network, nn.Module) and self._last() is network:
-            raise TrainerError("model() returned the same network again: make a new one each time.")
-        self._last = weakref.ref(network) if isinstance(network, nn.Module) else _nobody
 
     def _evaluated(self, split: str) -> Source:
         """Return the examples that a split is measured on; of training as many as validation has."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis import (
@@ -189,15 +189,16 @@ def points_data(sweep: TrainedSweep) -> PointsData:
     """
     plane = _plane(sweep)
     goal = sweep.summary.goal
-    studies = [as_known(study) for study in sweep.studies]
-    worst = None if plane.y else _worst(studies, goal)
+    known = [as_known(study) for study in sweep.studies]
+    bests = [best_values(study, goal) if plane.y is None else {} for study in known]
     return PointsData(
         workload=sweep.summary.workload,
         goal=goal,
-        caption=_caption(sweep, plane, has_valueless=worst is not None and _has_valueless(studies, goal)),
+        caption=_caption(sweep, plane, has_valueless=plane.y is None and any(map(_lacks_value, known, bests))),
         plane=plane,
         studies=tuple(
-            _study_points(study, known, goal, plane, worst) for study, known in zip(sweep.studies, studies, strict=True)
+            _study_points(*each, goal, plane, _worst(bests, goal))
+            for each in zip(sweep.studies, known, bests, strict=True)
         ),
     )
 
@@ -210,8 +211,10 @@ def points_figure(data: PointsData) -> ShownFigure:
     return draw_sheet(Sheet(caption=data.caption, columns=columns, panels=panels, panel_aspect=8 / 7, width=width))
 
 
-def _study_points(study: StudyResult, known: StudyResult, goal: Goal, plane: Plane, worst: float | None) -> StudyPoints:
-    place = plane.place if worst is None else _beside_best(plane.x, best_values(known, goal), worst)
+def _study_points(
+    study: StudyResult, known: StudyResult, best: dict[int, float], goal: Goal, plane: Plane, worst: float
+) -> StudyPoints:
+    place = plane.place if plane.y else _beside_best(plane.x, best, worst)
     return StudyPoints(
         study=known,
         is_cut_short=is_cut_short(study),
@@ -235,15 +238,14 @@ def _beside_best(x: PointQuantity, best: dict[int, float], worst: float) -> Plac
     return place
 
 
-def _worst(studies: Sequence[StudyResult], goal: Goal) -> float:
+def _worst(bests: Iterable[Mapping[int, float]], goal: Goal) -> float:
     """Return the worst of the trials' best values, or the goal's where there is none."""
-    values = [goal.threshold, *(value for study in studies for value in best_values(study, goal).values())]
+    values = [goal.threshold, *(value for best in bests for value in best.values())]
     return max(values) if goal.is_lower_better else min(values)
 
 
-def _has_valueless(studies: Sequence[StudyResult], goal: Goal) -> bool:
-    tried = [({trial.trial_id for trial in _tried(study)}, best_values(study, goal)) for study in studies]
-    return any(not trial_ids <= best.keys() for trial_ids, best in tried)
+def _lacks_value(study: StudyResult, best: Mapping[int, float]) -> bool:
+    return any(trial.trial_id not in best for trial in _tried(study))
 
 
 def _plane(sweep: TrainedSweep) -> Plane:

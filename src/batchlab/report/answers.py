@@ -118,14 +118,15 @@ class Gathered:
 
 def gather(lab: Lab, name: str | None = None, sweep_name: str | None = None, goal: Goal | None = None) -> Gathered:
     """Return the findings of one sweep, or of all where no name is given, for a goal, each sweep's own where None."""
-    if name or sweep_name:
-        sweeps, unreadable_sweeps = [lab.find(name, sweep_name)], list[LabError]()
+    is_one, damaged = bool(name or sweep_name), list[LabError]()
+    if is_one:
+        sweeps = [lab.find(name, sweep_name)]
     else:
-        sweeps, unreadable_sweeps = lab.readable_sweeps()
-    names = [sweep.name for sweep in sweeps] if name or sweep_name else lab.sweep_names()
+        sweeps, damaged = lab.readable_sweeps()
     rejected, problems = _rejected(lab, sweeps)
-    others = 0 if name or sweep_name else sum(number for each, number in rejected.items() if each not in names)
-    gathered = Gathered(problems=[*unreadable_sweeps, *problems], rejected=others)
+    names = lab.sweep_names()
+    others = 0 if is_one else sum(number for each, number in rejected.items() if each not in names)
+    gathered = Gathered(problems=[*damaged, *problems], rejected=others)
     unmeasured: list[StudyResult] = []
     for sweep in sweeps:
         results = read_results(lab, sweep, goal)  # one at a time: together they may be larger than the memory
