@@ -17,6 +17,7 @@ from batchlab.store.parquet import read_whole
 from batchlab.store.seal import sealed_json
 from batchlab.verify import check
 from batchlab.verify.check import verify_lab
+from batchlab.verify.repair import repair_lab
 
 SAMPLES = Path(__file__).parents[1] / "store" / "labs"
 SAMPLE = SAMPLES / "format-3"
@@ -220,4 +221,10 @@ def test_a_study_that_an_older_spec_does_not_list_is_told(nqm, nqm_sweep):
 
     spec.write_bytes(older)
 
-    assert "4 is no batch size of" in str(verify_lab(nqm).findings[0].problem)
+    lab = Lab.open(nqm)
+    (problem,) = lab.results(lab.find()).problems
+    assert "4 is no batch size of" in str(problem)
+    assert str(problem) == verify_lab(nqm).findings[0].problem
+    done, found = repair_lab(nqm)
+    assert (done, [finding.problem for finding in found.findings]) == ([], [str(problem)])
+    assert spec.read_bytes() == older

@@ -106,6 +106,7 @@ class _Plan:
             return
         there = self.target.sweep(self.name)
         check_same_sweep(self.sweep, there, self.lab.folder, self.target.folder)
+        check_same_code(self.lab, self.sweep, self.target, there)
         for batch_size in there.batch_sizes:
             self._check_sound(self.target, there, batch_size)
         for batch_size in self.sweep.batch_sizes:
@@ -196,6 +197,23 @@ def check_same_sweep(stored: StoredSweep, other_stored: StoredSweep, place: Path
         )
 
 
+def check_same_code(one: Lab, sweep: StoredSweep, other: Lab, other_sweep: StoredSweep) -> None:
+    """Raise LabError where studies of one sweep, at whatever batch size, were trained by different files."""
+    trainers = [_trainers(one, sweep), _trainers(other, other_sweep)]
+    if all(trainers) and trainers[0] != trainers[1]:
+        names = [" and ".join(sorted(map(shown, map(str, each)))) for each in trainers]
+        raise LabError(
+            f'Sweep "{sweep.name}" was trained by {names[0]} in lab {one.folder}, and by {names[1]} in {other.folder}: '
+            "trials of other code are other trials. Train one of them again."
+        )
+
+
+def _trainers(lab: Lab, sweep: StoredSweep) -> set[str | None]:
+    """Return by what the studies of a sweep were trained, as far as there are any; None is batchlab itself."""
+    folders = [lab.study_folder(sweep.name, batch_size) for batch_size in sweep.batch_sizes]
+    return {folder.record().trainer for folder in folders if folder.has_record}
+
+
 def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
     """Raise LabError where two folders of one study have other points, or other rows of the same trial."""
     if not (one.has_record and other.has_record):
@@ -204,11 +222,6 @@ def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
     shared = min(len(here.points), len(there.points))
     if here.points[:shared] != there.points[:shared]:
         raise LabError(f"{one.folder} and {other.folder} have other points. Only labs of one sweep can be merged.")
-    if here.trainer != there.trainer:
-        raise LabError(
-            f"{one.folder} was trained by {shown(str(here.trainer))}, {other.folder} by {shown(str(there.trainer))}: "
-            "trials of other code are other trials. Train one of them again."
-        )
     tables = [_tables(one), _tables(other)]
     for trial_id in sorted(set(tables[0]) & set(tables[1])):
         if not _agree(tables[0][trial_id], tables[1][trial_id]):
@@ -277,6 +290,7 @@ def _check_each_other(plans: Sequence[_Plan]) -> None:
             if other.name != plan.name:
                 continue
             check_same_sweep(plan.sweep, other.sweep, plan.lab.folder, other.lab.folder)
+            check_same_code(plan.lab, plan.sweep, other.lab, other.sweep)
             for batch_size in set(plan.sweep.batch_sizes) & set(other.sweep.batch_sizes):
                 check_same_trials(plan.source(batch_size), other.source(batch_size))
 

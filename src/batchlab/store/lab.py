@@ -42,7 +42,7 @@ from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, SEALED_SINCE, lacks_seals, migrate, upgraded_sweep
 from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import StudyFolder, study_places
+from batchlab.store.study_folder import StudyFolder, folder_batch_size, study_places
 from batchlab.store.study_record import StudyRecord
 
 _Kind = TypeVar("_Kind", bound=Value)
@@ -287,9 +287,20 @@ class Lab:
                     unfinished.append(batch_size)
             except LabError as error:
                 problems.append(error)
+        problems += self.unlisted(sweep).values()
         if problems and (grown := self._grown_since(sweep)):
             return self.results(grown, metrics)
         return SweepResults(sweep, results, records, unfinished, problems)
+
+    def unlisted(self, sweep: StoredSweep) -> dict[Path, LabError]:
+        """Return the studies that lie beside a spec which does not list them, so that it is older than they are."""
+        folder = self._sweep_folder(sweep.name)
+        others = [path for path in study_places(folder) if folder_batch_size(path.name) not in sweep.batch_sizes]
+        return {
+            path: OlderSpecError(f"{path} is no batch size of {spec_path(folder)}, which is older than it. {VERIFY}")
+            for path in others
+            if is_there(path / "study.json")
+        }
 
     def _grown_since(self, sweep: StoredSweep) -> StoredSweep | None:
         """Return a sweep as it is stored now, where a writer has let it grow since it was read."""

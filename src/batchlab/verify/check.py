@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
-from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, OlderSpecError, UnreadableError
+from batchlab.errors import VERIFY, DamagedError, LabError, MisnamedError, UnreadableError
 from batchlab.files import TEMPORARY, check_regular, is_folder, is_there, names_in, unreadable
 from batchlab.search.samplers import draw_points
 from batchlab.store.checkpoint import read_checkpoint
@@ -124,11 +124,8 @@ class _Look:
         for missing in sorted(set(sweep.batch_sizes) - there) if sweep and not sweep.spec else ():
             path = folder / str(missing)
             self._found(path, DamagedError(f"{path} is missing."), "import its archive again")
-        for extra in sorted(there - set(sweep.batch_sizes)) if sweep else ():
-            path = folder / str(extra)
-            if is_there(path / "study.json"):
-                told = f"{path} is no batch size of {spec_path(folder)}, which is older than the study."
-                self._found(path, OlderSpecError(told), OLDER)
+        for path, older in (self._lab.unlisted(sweep) if sweep else {}).items():
+            self._found(path, older, OLDER)
         for path in (*studies, folder / "growing", folder / "replaced"):
             if path.is_symlink():
                 self._found(path, LabError(f"{path} is a link, which no lab holds."), LINK)
