@@ -5,7 +5,7 @@
 A made study draws, for each batch size, the steps of n trials: the steps of the true curve times exp(excess), where
 the excess is the search's, |z| times its spread (no point beats the best one; `two-sided` rows use z itself, log-normal
 noise). Steps are read on an evaluation grid and the race ends at its factor times the fewest, as in a lab. What is
-asked is asked of the package's own functions. The true critical batch size is 150.
+asked is asked of the package's own functions. The true critical batch size is 150 unless the row names another.
 """
 
 from __future__ import annotations
@@ -76,6 +76,20 @@ class Design:
     """Batch sizes from here on have a budget that half of the studies spend in vain."""
 
     is_confirmed: bool = False
+    b_crit: float = B_CRIT
+
+    def true_steps(self, batch_size: float) -> float:
+        return S_MIN * (1 + self.b_crit / batch_size)
+
+
+def at_the_ends(b_crit: int) -> tuple[Design, ...]:
+    """Return studies whose critical batch size lies at an end of the batch sizes tried, or beyond."""
+    name = f"B_crit {b_crit:,}"
+    return (
+        Design(f"{name}: 5 sizes, n = 2, race 1.2, growth 1.1", FIVE, 2, 1.2, 1.1, b_crit=b_crit),
+        Design(f"{name}, two-sided: n = 3, the same", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True, b_crit=b_crit),
+        Design(f"{name}, confirmed: n = 12, 6 seeds", FIVE, 12, 1.5, 1.03, is_confirmed=True, b_crit=b_crit),
+    )
 
 
 DESIGNS = (
@@ -97,6 +111,7 @@ DESIGNS = (
     Design("censored, two-sided: the same", FIVE, 3, 1.2, 1.1, 0.3, is_two_sided=True, censored_from=1024),
     Design("confirmed: 5 sizes, n = 12, 6 seeds", FIVE, 12, 1.5, 1.03, is_confirmed=True),
     Design("confirmed: 12 sizes, n = 32, 6 seeds", TWELVE, 32, 1.5, 1.03, is_confirmed=True),
+    *(design for b_crit in (4, 16, 4096, 16_384, 65_536) for design in at_the_ends(b_crit)),
 )
 
 
@@ -114,10 +129,6 @@ class Grid:
         return np.asarray(self.steps[np.searchsorted(self.steps, steps)])
 
 
-def true_steps(batch_size: float) -> float:
-    return S_MIN * (1 + B_CRIT / batch_size)
-
-
 def excess(rng: np.random.Generator, design: Design, batch_size: int, shape: int | tuple[int, ...]) -> np.ndarray:
     place = math.log(batch_size / design.batch_sizes[0]) / math.log(design.batch_sizes[-1] / design.batch_sizes[0])
     z = rng.standard_normal(shape)
@@ -131,13 +142,17 @@ def make_rows(rng: np.random.Generator, design: Design, grid: Grid) -> list[Step
 
 def make_row(rng: np.random.Generator, design: Design, grid: Grid, batch_size: int) -> StepsToResult:
     excesses = np.sort(excess(rng, design, batch_size, design.num_trials))
-    steps = grid.read(true_steps(batch_size) * np.exp(excesses))
+    steps = grid.read(design.true_steps(batch_size) * np.exp(excesses))
     budget = int(1e9)
     if design.censored_from is not None and batch_size >= design.censored_from:
-        budget = int(true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
+        budget = int(design.true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
     end = min(budget, int(grid.read(np.array(design.race_factor * steps[0]))))
     row = plain_row(batch_size, [int(step) for step in steps if step <= end], design.num_trials, end)
-    return replace(row, confirmed=confirm(rng, row, excesses[0])) if design.is_confirmed else row
+    return (
+        replace(row, confirmed=confirm(rng, design.true_steps(batch_size) * math.exp(excesses[0])))
+        if design.is_confirmed
+        else row
+    )
 
 
 def plain_row(batch_size: int, reached: Sequence[int], num_trials: int, end: int) -> StepsToResult:
@@ -165,9 +180,8 @@ def median_minimum(design: Design, batch_size: int) -> float:
     return design.spread * (1 + design.harder * place) * z
 
 
-def confirm(rng: np.random.Generator, row: StepsToResult, best_excess: float) -> ConfirmedSteps | None:
+def confirm(rng: np.random.Generator, median: float) -> ConfirmedSteps | None:
     """Confirm the winner: its configuration lies above the best one by its excess, seeds scatter about that."""
-    median = true_steps(row.batch_size) * math.exp(best_excess)
     steps = [math.ceil(step) for step in median * np.exp(SEED_NOISE * rng.standard_normal(6))]
     return confirmed_steps(confirmed_study({0: steps}, 6), GOAL)
 
@@ -265,10 +279,10 @@ def _critical_row(design: Design, studies: int) -> dict[str, Any]:
     return {
         "design": design.name,
         "studies": len(fits),
-        "coverage": float(np.mean([holds(fit.b_crit_ci, B_CRIT) for fit in fits])),
+        "coverage": float(np.mean([holds(fit.b_crit_ci, design.b_crit) for fit in fits])),
         "width": median([width(fit.b_crit_ci) for fit in fits]),
         "open": float(np.mean([fit.b_crit_ci.is_open for fit in fits])),
-        "bias": float(np.median(values)) / B_CRIT - 1,
+        "bias": float(np.median(values)) / design.b_crit - 1,
     }
 
 

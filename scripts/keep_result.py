@@ -103,7 +103,7 @@ def print_between(summary: WorkloadSummary) -> None:
             print(f"Batch size {row.batch_size:,}: {between:,.0f} steps between the published neighbours, {ratio}.")
 
 
-def print_facts(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates: int) -> None:
+def print_answer(summary: WorkloadSummary) -> None:
     published = published_beside(summary)
     table = steps_table(summary, published)
     for cells in (table.header, ["---"] * len(table.header), *table.rows):
@@ -114,6 +114,9 @@ def print_facts(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates:
     if min(row.num_trials for row in summary.rows) < MIN_TRIALS:
         print(*("", *(f"Batch size {row.batch_size:,}: {steps_of_trials(row)}." for row in summary.rows)), sep="\n")
     print_between(summary)
+
+
+def print_cost(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates: int) -> None:
     steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()
     print(f"\n{trials} trials, {steps:,} steps, {examples:,} examples; {num_replicates} replicates besides.")
     for row in summary.rows:
@@ -132,7 +135,8 @@ def main() -> None:
     draw_figures(summary, folder / sweep)
     write_json(folder / "curve.json", curve_json(summary))
     write_tables(lab, sweep, folder)
-    print_facts(lab, sweep, summary, write_confirmed(results, folder))
+    print_answer(summary)
+    print_cost(lab, sweep, summary, write_confirmed(results, folder))
 
 
 if __name__ == "__main__":

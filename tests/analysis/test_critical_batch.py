@@ -89,6 +89,34 @@ def test_an_unreached_batch_size_counts_as_more_steps_than_it_trained(make_row):
     assert fit.b_crit < alone.b_crit
     assert len(fit.residuals) == len(fit.batch_sizes) == 9
     assert "Batch size 512 trained for longer than the fitted curve asks for" in fit.warning
+    assert "the data contradict the curve" in fit.warning
+
+
+def test_an_excess_that_the_scatter_explains_is_told_as_such(make_row):
+    steps = {16: 3600, 64: 800, 256: 320, 1024: 130}  # 200 (1 + 256 / B) is off by up to 35 %
+    late = make_row(4096, num_trials=32, end_step=140)
+    fit = fit_critical_batch([*(make_row(size, [found]) for size, found in steps.items()), late])
+
+    assert fit.contradicted_by == (4096,)
+    assert "without meeting the goal, by no more than the others scatter about it." in fit.warning
+    assert "contradict the curve" not in fit.warning
+
+
+def test_towards_the_end_of_the_batch_sizes_the_interval_is_uneven(make_row):
+    steps = {16: 330, 64: 85, 256: 27, 1024: 9}  # B_crit about 1,300
+    fit = fit_critical_batch([make_row(size, [1000 * found]) for size, found in steps.items()])
+
+    below, above = fit.b_crit / fit.b_crit_ci.low, fit.b_crit_ci.high / fit.b_crit
+    assert 1 < below < above / 1.05
+
+
+def test_a_curve_whose_end_was_hardly_seen_has_a_lower_bound_only(make_row):
+    steps = {16: 300, 64: 100, 256: 24, 1024: 8}
+    fit = fit_critical_batch([make_row(size, [1000 * found]) for size, found in steps.items()])
+
+    assert fit.b_crit is None and fit.b_crit_ci.high is None
+    assert 64 < fit.b_crit_ci.low < 1024
+    assert "a lower bound only: larger batch sizes would tell" in fit.warning
 
 
 def test_an_unreached_batch_size_that_trained_too_little_contradicts_nothing(make_row):
@@ -120,12 +148,12 @@ def test_without_chance_there_is_a_value_and_no_interval(make_row):
     assert fit.warning is None
 
 
-def test_an_interval_over_more_than_a_thousand_is_none_and_has_no_middle(make_row):
+def test_without_a_bound_on_either_side_there_is_no_middle(make_row):
     steps = {1: 1000, 4: 150, 16: 160}
     fit = fit_critical_batch([make_row(size, [found]) for size, found in steps.items()])
 
     assert (fit.b_crit, fit.b_crit_ci) == (None, Interval(None, None))
-    assert "would run over more than a factor of 1,000, so none is given" in fit.warning
+    assert "bound the critical batch size on neither side" in fit.warning
 
 
 def test_the_alternative_goes_through_the_same_steps(make_row):

@@ -10,8 +10,9 @@ import pytest
 
 from batchlab.analysis import Interval, StepsToResult, WorkloadSummary, choose_headline, fit_critical_batch
 from batchlab.analysis.confirmed import ConfirmedSteps
-from batchlab.analysis.expected_steps import Spread, expected_steps
+from batchlab.analysis.expected_steps import expected_steps
 from batchlab.analysis.interval import NO_INTERVAL
+from batchlab.analysis.spread import Spread
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status, Trial
@@ -143,7 +144,7 @@ def test_the_half_width_is_that_of_least_squares():
     at = np.array([1.0, b_crit / (b_crit + 500)])
     expected = math.sqrt(variance * (1 + at @ np.linalg.inv(design.T @ design) @ at))
 
-    assert Spread.of(fit).half_width(500) == pytest.approx(4.302653 * expected, rel=1e-5)
+    assert Spread.of(fit.hyperbola, fit.batch_sizes).half_width(500) == pytest.approx(4.302653 * expected, rel=1e-5)
 
 
 def failed(batch_size: int, steps: int) -> StepsToResult:

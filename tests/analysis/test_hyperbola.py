@@ -8,11 +8,6 @@ from batchlab.analysis import fit_hyperbola, fit_power_law
 OCTAVES = 2.0 ** np.arange(4, 14)  # 16 ... 8192, the ten batch sizes of measurements.md, section 2
 
 
-def bounds(fit):
-    factor = np.exp(fit.log_half_width)
-    return fit.b_crit / factor, fit.b_crit * factor
-
-
 def test_exact_data_return_their_parameters_to_solver_precision():
     """measurements.md, oracle of section 2."""
     fit = fit_hyperbola(OCTAVES, 100 + 51200 / OCTAVES)
@@ -39,7 +34,7 @@ def test_the_delta_interval_covers_as_often_as_it_should():
     rng = np.random.default_rng(0)
     noise = np.exp(0.1 * rng.standard_normal((400, len(OCTAVES))))
     fits = [fit_hyperbola(OCTAVES, (100 + 51200 / OCTAVES) * factors) for factors in noise]
-    covered = [low < 512 < high for low, high in (bounds(fit) for fit in fits)]
+    covered = [low < 512 < high for low, high in ((fit.interval.low, fit.interval.high) for fit in fits)]
 
     assert pytest.approx(np.mean(covered), abs=0.03) == 0.9375
     assert pytest.approx(np.std([np.log(fit.b_crit) for fit in fits]), abs=0.01) == 0.099
@@ -48,10 +43,9 @@ def test_the_delta_interval_covers_as_often_as_it_should():
 def test_three_points_are_enough_and_their_interval_is_wide():
     batch_sizes = np.array([1.0, 100, 10000])
     fit = fit_hyperbola(batch_sizes, (10 + 1000 / batch_sizes) * np.array([1.05, 0.95, 1.05]))
-    low, high = bounds(fit)
 
-    assert low < 100 < high
-    assert high / low > 10  # Student's t with one degree of freedom is 12.7
+    assert fit.interval.low < 100 < fit.interval.high
+    assert fit.interval.high / fit.interval.low > 10  # Student's t with one degree of freedom is 12.7
 
 
 def test_the_hyperbola_is_preferred_on_its_own_data():

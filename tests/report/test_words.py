@@ -161,7 +161,7 @@ def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
 def test_a_contradicted_fit_says_so(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), contradicted_by=(2048,))
 
-    assert "but batch size 2,048 contradicts it: see the notes." in words.answer(summary)
+    assert "but batch size 2,048 trained for longer than the curve asks for without" in words.answer(summary)
 
 
 def test_confirmed_medians_are_named_as_what_was_fitted(make_summary):
@@ -343,14 +343,14 @@ def test_fit_details_name_what_was_fitted_and_what_contradicts_it(make_summary):
     assert found["Largest deviation from the curve"].endswith(" %")
     assert "AIC" in found["Alternative S_min + (E_min / B)^a"]
     assert found["Not reached, so a lower bound only"] == "batch size 1 and 2"
-    assert found["Contradicted by"] == "batch size 2"
+    assert found["Asks for fewer steps than were trained"] == "batch size 2"
 
 
 def test_exact_steps_have_no_interval_in_the_details(make_summary):
     found = dict(words.fit_facts(make_summary(num_trials=5, protocol=EXACT).fit))
 
     assert found["95 % interval"] == "none: steps are exact here"
-    assert "Contradicted by" not in found
+    assert "Asks for fewer steps than were trained" not in found
 
 
 def test_what_the_race_saved_is_told_against_the_full_protocol_and_of_a_race_alone():

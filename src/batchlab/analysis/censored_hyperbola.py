@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.hyperbola import Hyperbola, log_b_crit_grid
+from batchlab.analysis.b_crit_interval import b_crit_interval, log_b_crit_grid
+from batchlab.analysis.hyperbola import Hyperbola
 
 _MIN_SIGMA = 1e-4
 """Steps are whole numbers on a grid of evaluations: so much noise is taken to be in them beside what is seen."""
@@ -43,9 +44,15 @@ def fit_censored_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray, is_censor
     for _ in range(_ZOOMS):
         tops = likelihood.tops(tops.about_the_best(_ZOOM_GRID))
     log_b_crit, level, precision = tops.best
+    log_se = likelihood.log_se(log_b_crit, level, precision)
+
+    def deviances(log_b_crits: np.ndarray) -> np.ndarray:
+        return np.asarray(2 * (tops.values.max() - likelihood.tops(log_b_crits).values))
+
+    interval = b_crit_interval(log_b_crit, log_se, likelihood.log_sizes[~is_censored], deviances)
     s_min = math.exp(level / precision)
     residuals = (likelihood.excesses(log_b_crit) - level / precision)[~is_censored]
-    return Hyperbola(s_min, s_min * math.exp(log_b_crit), likelihood.log_se(log_b_crit, level, precision), residuals)
+    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ bends the curve of the minima, and then it covers 89 to 97 %.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +18,10 @@ import numpy as np
 from batchlab.analysis.censored_hyperbola import fit_censored_hyperbola
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
-from batchlab.analysis.interval import NO_INTERVAL, SPAN, Interval
+from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.spread import Spread
 from batchlab.analysis.steps_to_result import StepsToResult
-from batchlab.analysis.text import count, listed
+from batchlab.analysis.text import listed
 from batchlab.core.clock import constant_examples
 
 MIN_BATCH_SIZES = 3
@@ -38,8 +40,8 @@ class CriticalBatchFit:
     """None unless the data bound it on both sides."""
 
     b_crit_ci: Interval
-    """95 %: Student's t times the standard error of log B_crit. One bound alone where half the curve was not seen, none
-    where it would run over more than a factor of 1,000 from its middle, or where there is no chance (closed form)."""
+    """95 %. One bound alone where half the curve was not seen or the other would lie more than a factor of 1,000 from
+    the middle, none where both would or where there is no chance (closed form)."""
 
     log_se: float
     """Standard error of log B_crit."""
@@ -65,6 +67,11 @@ class CriticalBatchFit:
     warning: str | None
 
     @property
+    def hyperbola(self) -> Hyperbola:
+        """The curve by itself."""
+        return Hyperbola(self.s_min, self.e_min, self.log_se, np.array(self.residuals), self.b_crit_ci)
+
+    @property
     def worst_residual(self) -> float:
         """The largest deviation of log steps from the curve; 0.08 is about 8 %."""
         return max(abs(residual) for residual in self.residuals)
@@ -73,8 +80,7 @@ class CriticalBatchFit:
     def power_law(self) -> PowerLaw | None:
         """The alternative with a free exponent, through the same steps; None for fewer than four batch sizes."""
         sizes, residuals = np.array(self.batch_sizes, dtype=float), np.array(self.residuals)
-        hyperbola = Hyperbola(self.s_min, self.e_min, self.log_se, residuals)
-        return fit_power_law(sizes, self.steps_at(sizes) * np.exp(residuals), hyperbola)
+        return fit_power_law(sizes, self.steps_at(sizes) * np.exp(residuals), self.hyperbola)
 
     def steps_at(self, batch_sizes: np.ndarray) -> np.ndarray:
         """Return the fitted steps at these batch sizes."""
@@ -90,8 +96,8 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     >>> from batchlab.core.goal import Goal
     >>> goal = Goal.read("val/classification_error < 0.1")
     >>> fit = fit_critical_batch([steps_to_result(study, goal) for study in example_workload()])
-    >>> round(fit.s_min), round(fit.e_min), round(fit.b_crit)
-    (53, 10997, 207)
+    >>> round(fit.s_min), round(fit.e_min), fit.b_crit  # three batch sizes do not bound it
+    (53, 10997, None)
     """
     # Steps have no logarithm where the goal is met before the first update.
     reached = [row for row in rows if row.steps]
@@ -104,8 +110,10 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     hyperbola = _fit(batch_sizes, steps, censored)
     seen = _seen(batch_sizes, steps, hyperbola.b_crit)
     is_closed_form = all(row.protocol.is_closed_form for row in reached)
-    interval = seen.bounds(0.0 if is_closed_form else hyperbola.log_half_width, hyperbola.b_crit)
-    against = tuple(row.batch_size for row in censored if _predicted(hyperbola, row) < row.end_step)
+    exact = Interval(hyperbola.b_crit, hyperbola.b_crit)
+    interval = seen.bounds(exact if is_closed_form else hyperbola.interval, hyperbola.b_crit)
+    against = [row for row in censored if _predicted(hyperbola, row) < row.end_step]
+    unexplained = against if is_closed_form else _unexplained(against, batch_sizes, steps)
     return CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
@@ -117,8 +125,8 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
         batch_sizes=tuple(row.batch_size for row in reached),
         residuals=tuple(hyperbola.residuals.tolist()),
         censored=tuple(row.batch_size for row in censored),
-        contradicted_by=against,
-        warning=" ".join([*seen.warnings(interval), *_contradictions(against)]) or None,
+        contradicted_by=tuple(row.batch_size for row in against),
+        warning=" ".join([*seen.warnings(interval), *_contradictions(against, unexplained)]) or None,
     )
 
 
@@ -151,36 +159,35 @@ class _Seen:
     highest: float
     """A bound alone on its side is never taken beyond these: fits run away where half the curve is missing."""
 
-    def bounds(self, width: float, b_crit: float) -> Interval:
-        """Return the interval of half-width `width` in log B_crit, or the one bound that what was seen allows.
-
-        Where half the curve is missing log B_crit is no longer the scale on which its error is even: 1 / B_crit is,
-        which is zero for perfect scaling, or B_crit itself, which is zero for flat steps.
-        """
-        if self.fall and self.end:
-            return Interval.around(b_crit, width, width)
-        low = min(b_crit / (1 + width), self.highest)
-        high = max(b_crit * (1 + width), self.lowest)
+    def bounds(self, found: Interval, b_crit: float) -> Interval:
+        """Return the interval, or the one bound of it that what was seen allows."""
+        low, high = found.low if self.fall else None, found.high if self.end else None
+        if low is not None and high is not None:
+            return found.within_span(b_crit)
         return Interval(
-            low if self.fall and low > self.lowest / SPAN else None,
-            high if self.end and high < self.highest * SPAN else None,
+            None if low is None else min(low, self.highest), None if high is None else max(high, self.lowest)
         )
 
     def warnings(self, interval: Interval) -> list[str]:
-        if interval == NO_INTERVAL and (self.fall or self.end):
+        if not self.fall and not self.end:
+            return ["The batch sizes lie too close together to tell the critical batch size."]
+        if interval == NO_INTERVAL:
             return [
-                f"The interval of the critical batch size would run over more than a factor of {count(int(SPAN))}, "
-                "so none is given: more batch sizes, or steps with less noise, would tell."
+                "The data bound the critical batch size on neither side: "
+                "more batch sizes, or steps with less noise, would tell."
             ]
-        if self.fall and self.end:
-            return []
         if self.fall and self.perfect:
             return ["Only perfect scaling was seen: the critical batch size has a lower bound only."]
-        if self.fall:
+        if self.fall and not self.end:
             return ["The fit puts the critical batch size far beyond those tried: it has a lower bound only."]
-        if self.end:
+        if not self.fall:
             return ["Steps hardly fall with batch size: the critical batch size has an upper bound only."]
-        return ["The batch sizes lie too close together to tell the critical batch size."]
+        return [
+            f"The data give the critical batch size {side} bound only: {way} batch sizes would tell, "
+            "or steps with less noise."
+            for side, way, bound in (("a lower", "larger", interval.high), ("an upper", "smaller", interval.low))
+            if bound is None
+        ]
 
 
 def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
@@ -198,10 +205,24 @@ def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
     )
 
 
-def _contradictions(against: Sequence[int]) -> list[str]:
+def _unexplained(against: Sequence[StepsToResult], batch_sizes: np.ndarray, steps: np.ndarray) -> list[StepsToResult]:
+    """Return those that trained for longer than the others, and their scatter, let expect of a batch size like this."""
     if not against:
         return []
+    others = fit_hyperbola(batch_sizes, steps)
+    spread = Spread.of(others, batch_sizes)
+    widths = {row.batch_size: spread.half_width(row.batch_size) for row in against}
+    return [row for row in against if math.log(row.end_step / _predicted(others, row)) > widths[row.batch_size]]
+
+
+def _contradictions(against: Sequence[StepsToResult], unexplained: Sequence[StepsToResult]) -> list[str]:
+    explained = [row for row in against if row not in unexplained]
     return [
-        f"Batch size {listed(against)} trained for longer than the fitted curve asks for without meeting the goal: "
-        "the data contradict the curve."
+        f"Batch size {listed([row.batch_size for row in rows])} trained for longer than the fitted curve asks for "
+        f"without meeting the goal{verdict}"
+        for rows, verdict in (
+            (unexplained, ": the data contradict the curve."),
+            (explained, ", by no more than the others scatter about it."),
+        )
+        if rows
     ]

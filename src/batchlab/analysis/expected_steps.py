@@ -10,53 +10,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.interval import NO_INTERVAL, Interval
+from batchlab.analysis.spread import Spread
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.summary import WorkloadSummary
 from batchlab.errors import InputError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """How far steps may lie from a fitted hyperbola, in logarithms."""
-
-    scatter: float
-    """Standard deviation of log steps about the curve."""
-
-    num_sizes: int
-    log_b_crit_se: float
-    b_crit: float
-    mean_slope: float
-    """Of log S against log B_crit, over the fitted batch sizes."""
-
-    @classmethod
-    def of(cls, fit: CriticalBatchFit) -> Spread:
-        """Return that of a fit through three batch sizes or more."""
-        residuals, sizes = np.array(fit.residuals), np.array(fit.batch_sizes, dtype=float)
-        b_crit = fit.e_min / fit.s_min
-        return cls(
-            scatter=math.sqrt(float(residuals @ residuals) / (len(sizes) - 2)),
-            num_sizes=len(sizes),
-            log_b_crit_se=fit.log_se,
-            b_crit=b_crit,
-            mean_slope=float(np.mean(_slope(b_crit, sizes))),
-        )
-
-    def half_width(self, batch_size: float) -> float:
-        """Return half the width of the 95 % interval of log steps that tuning this batch size would find.
-
-        The fit is one of a level and of log B_crit, which are independent: the level has the error of a mean, and
-        log B_crit moves the curve by its slope less the mean slope (the delta method).
-        """
-        from scipy.special import stdtrit
-
-        curve = (float(_slope(self.b_crit, np.array(batch_size))) - self.mean_slope) * self.log_b_crit_se
-        variance = self.scatter**2 * (1 + 1 / self.num_sizes) + curve**2
-        return float(stdtrit(self.num_sizes - 2, 0.975)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +111,7 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     return StepsCurve(
         s_min=fit.s_min if fit else None,
         e_min=fit.e_min if fit else None,
-        spread=Spread.of(fit) if fit and not fit.is_closed_form else None,
+        spread=Spread.of(fit.hyperbola, fit.batch_sizes) if fit and not fit.is_closed_form else None,
         tuned=_tuned(rows, fit),
         reached=reached,
         missed=missed,
@@ -182,8 +142,3 @@ def _limits(summary: WorkloadSummary, reached: tuple[int, ...], missed: tuple[in
     against = [size for size in fit.contradicted_by if size < reached[0]]
     above = [size for size in missed if size > reached[-1]]
     return max(against, default=0) + 1, min(above) - 1 if above else math.inf
-
-
-def _slope(b_crit: float, batch_sizes: np.ndarray) -> np.ndarray:
-    """Return the derivative of log(1 + B_crit / B) in log B_crit."""
-    return np.asarray(b_crit / (b_crit + batch_sizes))

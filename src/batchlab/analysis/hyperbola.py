@@ -15,10 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.interval import SPAN
-
-_GRID = 161
-"""Values of log B_crit that are tried first; the sum of squares may have more than one valley."""
+from batchlab.analysis.b_crit_interval import b_crit_interval, log_b_crit_grid
+from batchlab.analysis.interval import NO_INTERVAL, SPAN, Interval
 
 _ROUNDING = 1e-20
 """Mean squared log residual below which a fit is exact, and no better than another exact one."""
@@ -36,22 +34,13 @@ class Hyperbola:
     residuals: np.ndarray  # [num_batch_sizes]
     """log S minus log of the curve, where S is known."""
 
+    interval: Interval = NO_INTERVAL
+    """95 %, of B_crit."""
+
     @property
     def b_crit(self) -> float:
         """The critical batch size E_min / S_min."""
         return self.e_min / self.s_min
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """The number of known S beyond the two parameters."""
-        return len(self.residuals) - 2
-
-    @property
-    def log_half_width(self) -> float:
-        """Half the width of the 95 % interval of log B_crit: Student's t times the standard error."""
-        from scipy.special import stdtrit
-
-        return float(stdtrit(self.degrees_of_freedom, 0.975)) * self.log_se
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,14 @@ def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
     excess, slope = _centred_excess(log_sizes, log_b_crit)
     residuals = log_steps - log_steps.mean() - excess
     s_min = math.exp(float(np.mean(log_steps - np.log1p(np.exp(log_b_crit - log_sizes)))))
-    return Hyperbola(s_min, s_min * math.exp(log_b_crit), _log_se(residuals, slope), residuals)
+    log_se = _log_se(residuals, slope)
+
+    def deviances(log_b_crits: np.ndarray) -> np.ndarray:
+        least = max(float(residuals @ residuals), len(residuals) * _ROUNDING)
+        return len(residuals) * np.log(sums_of_squares(log_sizes, log_steps, log_b_crits) / least)
+
+    interval = b_crit_interval(log_b_crit, log_se, log_sizes, deviances)
+    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)
 
 
 def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray, hyperbola: Hyperbola) -> PowerLaw | None:
@@ -117,15 +113,6 @@ def sums_of_squares(log_sizes: np.ndarray, log_steps: np.ndarray, log_b_crits: n
     return np.asarray(((log_steps - log_steps.mean() - excess) ** 2).sum(axis=1))
 
 
-def log_b_crit_grid(log_sizes: np.ndarray) -> np.ndarray:
-    """Return the values of log B_crit that data at these batch sizes could tell of.
-
-    >>> np.exp(log_b_crit_grid(np.log([1.0, 16.0]))[[0, -1]]).round(3).tolist()
-    [0.001, 16000.0]
-    """
-    return np.linspace(log_sizes.min() - math.log(SPAN), log_sizes.max() + math.log(SPAN), _GRID)
-
-
 def _centred_excess(log_sizes: np.ndarray, log_b_crit: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return log(1 + B_crit / B) less its mean over batch sizes, and its derivative in log B_crit."""
     excess = np.logaddexp(0, log_b_crit - log_sizes)
@@ -135,7 +122,7 @@ def _centred_excess(log_sizes: np.ndarray, log_b_crit: float | np.ndarray) -> tu
 
 def _descend(log_sizes: np.ndarray, log_steps: np.ndarray) -> float:
     """Return the best log B_crit: the best of a grid, then Newton steps that are halved until they help."""
-    grid = log_b_crit_grid(log_sizes)
+    grid = log_b_crit_grid(log_sizes)  # the sum of squares may have more than one valley
     sums = sums_of_squares(log_sizes, log_steps, grid)
     best, least = float(grid[sums.argmin()]), float(sums.min())
     for _ in range(100):

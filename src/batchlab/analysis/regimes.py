@@ -18,7 +18,6 @@ import numpy as np
 from batchlab.analysis.advice import advise
 from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.curve_choice import MIN_NOISE, is_hyperbolic
-from batchlab.analysis.hyperbola import Hyperbola
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.shape_curve import ShapeCurve, ShapeRanges, fit_shape
@@ -92,7 +91,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
         return None
     reached = [row for row in rows if row.steps]
     sizes = np.array([row.batch_size for row in reached], dtype=float)
-    hyperbola = Hyperbola(fit.s_min, fit.e_min, fit.log_se, np.array(fit.residuals))
+    hyperbola = fit.hyperbola
     noise = _known_noise(reached) if fit.estimand == "confirmed" else 0.0
     if is_hyperbolic(sizes, hyperbola, noise):
         found = _from_fit(rows, fit)

@@ -80,7 +80,7 @@ def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     if fit.censored:
         facts.append(("Not reached, so a lower bound only", f"batch size {listed(fit.censored)}"))
     if fit.contradicted_by:
-        facts.append(("Contradicted by", f"batch size {listed(fit.contradicted_by)}"))
+        facts.append(("Asks for fewer steps than were trained", f"batch size {listed(fit.contradicted_by)}"))
     return facts
 
 
@@ -211,15 +211,14 @@ def _critical(summary: WorkloadSummary) -> str:
         return "The critical batch size could not be determined."
     if fit.b_crit is None or low is None or high is None:
         share = "" if _is_exact(fit) else " (95 %)"
-        return f"The critical batch size is {bounds(low, high).replace('>', 'above').replace('<', 'below')}{share}."
+        side = bounds(low, high).replace(">", "above").replace("<", "below")
+        return f"{_FITTED_ALL_THE_SAME if _is_poor(summary) else 'The'} critical batch size is {side}{share}."
     found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {_ESTIMANDS[fit.estimand]})"
     if fit.contradicted_by:
-        sizes = listed(fit.contradicted_by)
-        return f"A fit puts the critical batch size at {found}, but batch size {sizes} contradicts it: see the notes."
-    fewest = min(row.num_trials for row in summary.rows if row.is_reached)
-    if fewest >= MIN_TRIALS and summary.regimes is not None and summary.regimes.source == "shape":
-        poor = "A hyperbola does not describe these steps well; fitted all the same"
-        return f"{poor}, its critical batch size is {found}."
+        return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
+    fewest = _fewest_trials(summary)
+    if _is_poor(summary):
+        return f"{_FITTED_ALL_THE_SAME} critical batch size is {found}."
     if fewest < MIN_TRIALS:
         return f"A fit puts the critical batch size at {found}: a hint, no more, from so few trials ({fewest})."
     if high > 2**MAX_OCTAVES * low:
@@ -231,16 +230,30 @@ def _critical(summary: WorkloadSummary) -> str:
     return f"The critical batch size is {found}."
 
 
+_FITTED_ALL_THE_SAME = "A hyperbola does not describe these steps well; fitted all the same, its"
+
+
+def _fewest_trials(summary: WorkloadSummary) -> int:
+    return min(row.num_trials for row in summary.rows if row.is_reached)
+
+
+def _is_poor(summary: WorkloadSummary) -> bool:
+    """Return whether enough trials show that the hyperbola does not hold."""
+    is_shape = summary.regimes is not None and summary.regimes.source == "shape"
+    return is_shape and _fewest_trials(summary) >= MIN_TRIALS
+
+
+def _against(fit: CriticalBatchFit) -> str:
+    sizes = listed(fit.contradicted_by)
+    return f"batch size {sizes} trained for longer than the curve asks for without meeting the goal: see the notes"
+
+
 def _exactly(b_crit: float, fit: CriticalBatchFit, summary: WorkloadSummary) -> str:
     found = f"{significant(b_crit)}, without an interval: steps are exact here"
     if fit.contradicted_by:
-        sizes = listed(fit.contradicted_by)
-        return f"A fit puts the critical batch size at {found}. Batch size {sizes} contradicts it: see the notes."
-    if summary.regimes is not None and summary.regimes.source == "shape":
-        return (
-            f"A hyperbola does not describe these steps well; fitted all the same, its critical batch size is {found}."
-        )
-    return f"The critical batch size is {found}."
+        return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
+    is_poor = summary.regimes is not None and summary.regimes.source == "shape"
+    return f"{_FITTED_ALL_THE_SAME if is_poor else 'The'} critical batch size is {found}."
 
 
 # Regimes
