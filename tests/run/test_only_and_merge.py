@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +15,13 @@ from batchlab.run.merge import merge_labs
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
+from batchlab.store.migrations import FORMAT
+from batchlab.store.rejected import Rejected, add_rejected, read_rejected
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, read_throughputs, save_throughput
+from batchlab.verify.check import verify_lab
+
+OLD_LABS = Path(__file__).parents[1] / "store" / "labs"
 
 
 @pytest.fixture
@@ -260,3 +267,31 @@ def test_a_finished_study_takes_the_place_of_an_unfinished_one_and_the_users_fil
     found = {path.name: path.read_text() for path in study_path(begun).rglob("*.txt*")}
     assert found == {"a.txt": "theirs", "a.txt.2": "mine", "extra.txt": "mine"}
     assert not (begun / "sweeps" / "scripted" / "replaced").exists()
+
+
+@pytest.mark.parametrize("is_writable", [True, False])
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_a_lab_of_any_format_is_merged_and_stays_as_it_is(tmp_path, monkeypatch, number, is_writable):
+    source, into = tmp_path / "old", tmp_path / "new"
+    shutil.copytree(OLD_LABS / f"format-{number}", source)
+    before = {path: path.read_bytes() for path in source.rglob("*") if path.is_file()}
+    if not is_writable:
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != source)
+
+    merge_labs([source], into)
+
+    assert {path: path.read_bytes() for path in source.rglob("*") if path.is_file() and path.name != "lock"} == before
+    assert (source / "lock").exists() is is_writable
+    assert verify_lab(into).is_sound
+    assert Lab.open(into).check_format() == FORMAT
+
+
+def test_what_imports_left_out_is_told_in_the_merged_lab_too(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one")
+    entry = Rejected(path="a/b", reason="broken", sweep="imported", archive="a.tar")
+    add_rejected(tmp_path / "one", [entry])
+
+    merge_labs([tmp_path / "one"], tmp_path / "both")
+    merge_labs([tmp_path / "one"], tmp_path / "both")
+
+    assert read_rejected(tmp_path / "both") == [entry]

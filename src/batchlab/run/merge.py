@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from batchlab.folders import copy_files, move
 from batchlab.run.growth import check_stored
 from batchlab.run.part import farthest, read_parts
 from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.migrations import FORMAT
+from batchlab.store.rejected import add_rejected, read_rejected
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
 from batchlab.store.throughput import ThroughputRecord, read_throughputs, save_throughput
@@ -51,19 +54,35 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
             raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
     if len({lab.folder.resolve() for lab in labs}) < len(labs):
         raise LabError(f"Of the labs {', '.join(str(source) for source in sources)} one is named twice. Name it once.")
-    with ExitStack() as locks:
-        for lab in (target, *labs):
-            if lab is target or os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
-                locks.enter_context(lab.locked())
+    with ExitStack() as stack:
+        stack.enter_context(target.locked())
+        for lab in labs:
+            if os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
+                stack.enter_context(lab.held())
+        labs = [_of_this_format(lab, stack) for lab in labs]
         plans = [_Plan(lab, target, name) for lab in labs for name in lab.sweep_names()]
         for plan in plans:
             plan.check()
         _check_each_other(plans)
         timed = _newer_throughputs(labs, target)
+        left_out = [entry for lab in labs for entry in read_rejected(lab.folder)]
         merged = _joined([plan.carry_out() for plan in plans])
         for record in timed:
             save_throughput(target.folder, record)
+        if left_out:
+            add_rejected(target.folder, left_out)
         return merged
+
+
+def _of_this_format(lab: Lab, stack: ExitStack) -> Lab:
+    """Return a lab as it is, or a copy of one of an older format, brought to this one; it is gone with the stack."""
+    if lab.check_format() == FORMAT:
+        return lab
+    copy = Path(stack.enter_context(TemporaryDirectory(prefix="batchlab-"))) / lab.folder.resolve().name
+    copy_files(lab.folder, copy)
+    upgraded = Lab.open(copy)
+    stack.enter_context(upgraded.locked())
+    return upgraded
 
 
 def _newer_throughputs(labs: Sequence[Lab], target: Lab) -> list[ThroughputRecord]:

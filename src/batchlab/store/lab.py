@@ -125,9 +125,15 @@ class Lab:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lab as its one writer; one of an older format is brought to this one first."""
-        with hold_lock(self.folder / "lock"):
+        with self.held():
             migrate(self.folder, self.check_format())
             self.check_format()
+            yield
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep writers away from the lab, and leave it as it is."""
+        with hold_lock(self.folder / "lock"):
             yield
 
     def sweep_names(self) -> list[str]:
