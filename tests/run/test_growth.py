@@ -62,6 +62,18 @@ def test_a_grown_study_equals_one_begun_at_that_size(
             path.unlink()
 
 
+@pytest.mark.parametrize(("keep_states", "trained"), [(False, 4 * 45 + 4 * 75), (True, 4 * 75)])
+def test_updates_are_counted_as_often_as_they_were_computed(
+    make_scripted, scripted, tmp_path, fill, keep_states, trained
+):
+    changes = {"sweep.trials": 4, "sweep.protocol": "full"}
+    small, large = (make_scripted({**changes, "sweep.max_steps": steps}).study(8) for steps in (45, 75))
+    for study in (small, large):
+        fill(study, tmp_path / "8", scripted(), pack_size=2, keep_states=keep_states)
+
+    assert StudyFolder(tmp_path / "8").record().trained_steps == trained
+
+
 def test_an_unfinished_study_grows_in_its_place(make_scripted, scripted, tmp_path, fill, outcome_of):
     trainer, folder = scripted({1: 40, 6: 20}, {0: 30}), StudyFolder(tmp_path / "8")
     small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))

@@ -145,6 +145,7 @@ CHECKPOINTS = {
     "no time": {"seconds": None},
     "time as a list": {"seconds": np.zeros(2)},
     "time that is none": {"seconds": np.array(np.nan)},
+    "updates that cannot be": {"counted": np.array(-1)},
     "a step off the grid": {"rows.step": np.array([0, 11, 20, 0, 10])},
     "other trials than its name's": {"rows.trial_id": np.array([0, 0, 0, 3, 3])},
 }

@@ -170,7 +170,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     Returns None at the task's pause, and raises Interrupted after a stop, once a checkpoint is written.
     """
-    recorder, started = Recorder(task.study), time.perf_counter()
+    recorder, started, counted = Recorder(task.study), time.perf_counter(), 0
     saved = task.resume
     if saved is None:
         program = trainer.program(task.study, task.points)
@@ -178,7 +178,8 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
         program = _restored(trainer, task, saved)
         recorder.restore(_part(saved, "rows."))
         started -= float(saved["seconds"])
-    between_chunks = _Checkpoints(program, recorder, started, task.checkpoint_seconds, hooks)
+        counted = int(saved.get("counted", 0))
+    between_chunks = _Checkpoints(program, recorder, started, counted, task.checkpoint_seconds, hooks)
 
     def end_step() -> int:
         if task.stops_at_goal:
@@ -197,9 +198,9 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     if not task.stops_at_goal:
         hooks.confirm_end(_own_end(task, program, recorder))
     outcomes = [_outcome(point.trial_id, program, recorder, task.study) for point in task.points]
-    trained_steps = sum(min(outcome.last_step, program.step) for outcome in outcomes)
-    state, seconds = between_chunks.state() if task.keeps_state else None, time.perf_counter() - started
-    return PackResult(outcomes, recorder.measurements(), seconds, trained_steps, state=state)
+    trained_steps, seconds = _steps_of(program), time.perf_counter() - started
+    state = between_chunks.last_state() if task.keeps_state else None
+    return PackResult(outcomes, recorder.measurements(), seconds, trained_steps - counted, state=state)
 
 
 def _restored(trainer: Trainer, task: PackTask, saved: Checkpoint) -> Program:
@@ -268,6 +269,11 @@ def _outcome(trial_id: int, program: Program, recorder: Recorder, study: Study) 
     return Outcome(trial_id, last_step, recorder.goal_steps.get(trial_id), diverged_step)
 
 
+def _steps_of(program: Program) -> int:
+    """Return the updates of all trials of a program together, since it began."""
+    return program.step * len(program.trial_ids) + sum(program.diverged.values())
+
+
 def _part(arrays: Checkpoint, prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -275,9 +281,13 @@ def _part(arrays: Checkpoint, prefix: str) -> dict[str, np.ndarray]:
 class _Checkpoints:
     """Called between chunks: saves the pack now and then, and stops it when asked to."""
 
-    def __init__(self, program: Program, recorder: Recorder, started: float, every: float, hooks: Hooks) -> None:
+    def __init__(
+        self, program: Program, recorder: Recorder, started: float, counted: int, every: float, hooks: Hooks
+    ) -> None:
         self._program, self._recorder, self._hooks = program, recorder, hooks
         self._started, self._every, self._saved = started, every, time.perf_counter()
+        self._counted = counted
+        """Updates that were told with an earlier result: the pack goes on from its last state."""
 
     def __call__(self) -> None:
         stopping = self._hooks.should_stop()
@@ -298,4 +308,9 @@ class _Checkpoints:
             **{f"program.{name}": array for name, array in self._program.state().items()},
             **{f"rows.{name}": column for name, column in columns.items()},
             "seconds": np.array(time.perf_counter() - self._started),
+            "counted": np.array(self._counted),
         }
+
+    def last_state(self) -> Checkpoint:
+        """Return the state at the end: whoever goes on from it counts neither its updates nor its time again."""
+        return {**self.state(), "seconds": np.array(0.0), "counted": np.array(_steps_of(self._program))}

@@ -103,12 +103,17 @@ def _checkpoint_problems(path: Path, arrays: Mapping[str, np.ndarray], study: St
     if any(column.shape != step.shape or column.dtype.kind not in "fiu" for column in all_columns):
         yield "its columns do not fit each other"
         return
-    seconds = arrays.get("seconds")
-    if seconds is None or seconds.shape != () or seconds.dtype.kind not in "fiu" or not _is_amount(seconds.item()):
+    if not _is_one_amount(arrays.get("seconds")):
         yield "it does not tell how long it took"
+    if not _is_one_amount(arrays.get("counted", np.array(0))):  # missing where an older batchlab has written it
+        yield "it does not tell how many of its updates were counted before"
     if examples is not None and not _is_whole(examples):
         yield "its examples are no whole numbers"
     yield from _row_problems(path, Measurements(ids, step, columns, examples), set(ids.tolist()), study)
+
+
+def _is_one_amount(array: np.ndarray | None) -> bool:
+    return array is not None and array.shape == () and array.dtype.kind in "fiu" and _is_amount(array.item())
 
 
 def _is_whole(column: np.ndarray) -> bool:
