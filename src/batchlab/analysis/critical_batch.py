@@ -8,7 +8,6 @@ bends the curve of the minima, and then it covers 89 to 97 %.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,12 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from batchlab.analysis.censored_hyperbola import fit_censored_hyperbola
+from batchlab.analysis.contradiction import contradicting, contradictions, unexplained
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.interval import NO_INTERVAL, Interval
-from batchlab.analysis.spread import Spread
 from batchlab.analysis.steps_to_result import StepsToResult
-from batchlab.analysis.text import listed
 from batchlab.core.clock import constant_examples
 
 MIN_BATCH_SIZES = 3
@@ -112,8 +110,8 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     is_closed_form = all(row.protocol.is_closed_form for row in reached)
     exact = Interval(hyperbola.b_crit, hyperbola.b_crit)
     interval = seen.bounds(exact if is_closed_form else hyperbola.interval, hyperbola.b_crit)
-    against = [row for row in censored if _predicted(hyperbola, row) < row.end_step]
-    unexplained = against if is_closed_form else _unexplained(against, batch_sizes, steps)
+    against = contradicting(hyperbola, censored)
+    beyond_chance = against if is_closed_form else unexplained(against, batch_sizes, steps)
     return CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
@@ -126,7 +124,7 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
         residuals=tuple(hyperbola.residuals.tolist()),
         censored=tuple(row.batch_size for row in censored),
         contradicted_by=tuple(row.batch_size for row in against),
-        warning=" ".join([*seen.warnings(interval), *_contradictions(against, unexplained)]) or None,
+        warning=" ".join([*seen.warnings(interval), *contradictions(against, beyond_chance)]) or None,
     )
 
 
@@ -136,10 +134,6 @@ def _fit(batch_sizes: np.ndarray, steps: np.ndarray, censored: Sequence[StepsToR
     sizes = np.concatenate([batch_sizes, [row.batch_size for row in censored]])
     ends = np.concatenate([steps, [row.end_step for row in censored]])
     return fit_censored_hyperbola(sizes, ends, np.arange(len(sizes)) >= len(batch_sizes))
-
-
-def _predicted(hyperbola: Hyperbola, row: StepsToResult) -> float:
-    return hyperbola.s_min + hyperbola.e_min / row.batch_size
 
 
 @dataclass(frozen=True)
@@ -203,26 +197,3 @@ def _seen(batch_sizes: np.ndarray, steps: np.ndarray, b_crit: float) -> _Seen:
         lowest=lowest,
         highest=highest,
     )
-
-
-def _unexplained(against: Sequence[StepsToResult], batch_sizes: np.ndarray, steps: np.ndarray) -> list[StepsToResult]:
-    """Return those that trained for longer than the others, and their scatter, let expect of a batch size like this."""
-    if not against:
-        return []
-    others = fit_hyperbola(batch_sizes, steps)
-    spread = Spread.of(others, batch_sizes)
-    widths = {row.batch_size: spread.half_width(row.batch_size) for row in against}
-    return [row for row in against if math.log(row.end_step / _predicted(others, row)) > widths[row.batch_size]]
-
-
-def _contradictions(against: Sequence[StepsToResult], unexplained: Sequence[StepsToResult]) -> list[str]:
-    explained = [row for row in against if row not in unexplained]
-    return [
-        f"Batch size {listed([row.batch_size for row in rows])} trained for longer than the fitted curve asks for "
-        f"without meeting the goal{verdict}"
-        for rows, verdict in (
-            (unexplained, ": the data contradict the curve."),
-            (explained, ", by no more than the others scatter about it."),
-        )
-        if rows
-    ]

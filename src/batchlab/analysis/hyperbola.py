@@ -42,6 +42,10 @@ class Hyperbola:
         """The critical batch size E_min / S_min."""
         return self.e_min / self.s_min
 
+    def steps_at(self, batch_size: float) -> float:
+        """Return the steps of the curve at a batch size."""
+        return self.s_min + self.e_min / batch_size
+
 
 @dataclass(frozen=True)
 class PowerLaw:
