@@ -6,9 +6,14 @@ import random
 
 import pytest
 
-from batchlab.errors import LabError
+from batchlab.core.growth import fixed_digest
+from batchlab.engine.check import knows_budget
+from batchlab.errors import LabError, SpecError
+from batchlab.optim.registry import SCHEDULES, ScheduleEntry
 from batchlab.run.pack import Hooks, train_pack
+from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
+from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
 
 
@@ -233,3 +238,31 @@ def test_a_study_of_an_own_trainer_is_not_gone_on_with_by_another(make_scripted,
 
     fill(large, tmp_path / "8", scripted({1: 40}), pack_size=2, own_trainer="Mine")
     assert StudyFolder(tmp_path / "8").record().trainer == "Mine"
+
+
+def to_zero():
+    """Return a schedule that is over when the budget is."""
+    return lambda values, clocks, horizon: {
+        "learning_rate": values["learning_rate"] * (1 - clocks.step[:, None] / horizon.max_steps)
+    }
+
+
+def test_a_budget_that_the_schedule_goes_by_does_not_grow(make_nqm, tmp_path, monkeypatch):
+    monkeypatch.setitem(SCHEDULES, "to_zero", ScheduleEntry("to_zero", __name__, "to_zero"))
+    small, large = (make_nqm({"workload.schedule": "to_zero", "sweep.max_steps": steps}) for steps in (50, 60))
+    lab = Lab.create(tmp_path)
+    lab.admit(small)
+    StudyRun(small.study(1), lab.study_folder("nqm", 1), sweep=fixed_digest(small)).choose_pack_size(2)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+
+    with pytest.raises(SpecError, match="a budget of 50 steps at batch size 1, now 60, and its schedule goes by the"):
+        run_sweep(large, tmp_path)
+
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+
+
+def test_a_schedule_in_steps_of_its_own_knows_no_budget(make_nqm):
+    decay = {"name": "linear_decay", "learning_rate_decay_steps": 40, "end_learning_rate_factor": 0.1}
+
+    assert not knows_budget(make_nqm({"workload.schedule": decay}).study(1))
+    assert not knows_budget(make_nqm().study(1))

@@ -104,23 +104,43 @@ def check_schedule(study: Study, num_examples: int | None) -> None:
             sizes.at(clock)
 
 
+def knows_budget(study: Study) -> bool:
+    """Return whether the schedule asks how many updates a trial has: with more of them it is another one."""
+    is_asked = False
+
+    class Watched(Horizon):
+        def __getattribute__(self, name: str) -> object:
+            nonlocal is_asked
+            is_asked = is_asked or name == "max_steps"
+            return super().__getattribute__(name)
+
+    horizon = Watched(study.max_steps, study.batch_size, epoch_examples=study.batch_size)
+    for _ in _scheduled_values(study, horizon, np.linspace(0, study.max_steps - 1, 5).astype(int)):
+        pass
+    return is_asked
+
+
 def _check_scheduled_values(study: Study, num_examples: int | None) -> None:
     """Check what a schedule makes of a metaparameter; a decay may end at the lower bound itself."""
-    known = workload_metaparameters(study.workload)
-    schedule, horizon = load_schedule(study.workload.schedule), Horizon(study.max_steps, study.batch_size, num_examples)
-    steps = np.array([0, study.max_steps - 1])
-    clocks = Clocks(steps, constant_examples(steps, study.batch_size))
-    defaults = {name: each.default for name, each in known.items() if each.default is not None}
-    for corner in _corners(study, str(study.workload.schedule.options.get("of"))):
-        point = {**defaults, **corner, "batch_size": study.batch_size}
-        values = {name: np.array([value], dtype=float) for name, value in point.items()}
-        for name, found in schedule(values, clocks, horizon).items():
+    known, horizon = workload_metaparameters(study.workload), Horizon(study.max_steps, study.batch_size, num_examples)
+    for scheduled in _scheduled_values(study, horizon, np.array([0, study.max_steps - 1])):
+        for name, found in scheduled.items():
             if name not in known:
                 continue
             bounds = known[name].bounds
             wrong = [value for value in found.ravel().tolist() if not bounds.low <= value < bounds.high]
             if wrong:
                 raise SpecError(f"workload.schedule leads to {name} = {wrong[-1]:g}, which must be {bounds}.")
+
+
+def _scheduled_values(study: Study, horizon: Horizon, steps: np.ndarray) -> Iterator[Mapping[str, np.ndarray]]:
+    """Yield what the schedule sets before these updates, at the ends of the ranges of its metaparameters."""
+    known, schedule = workload_metaparameters(study.workload), load_schedule(study.workload.schedule)
+    clocks = Clocks(steps, constant_examples(steps, study.batch_size))
+    defaults = {name: each.default for name, each in known.items() if each.default is not None}
+    for corner in _corners(study, str(study.workload.schedule.options.get("of"))):
+        point = {**defaults, **corner, "batch_size": study.batch_size}
+        yield schedule({name: np.array([value], dtype=float) for name, value in point.items()}, clocks, horizon)
 
 
 def _corners(study: Study, also: str = "") -> Iterator[dict[str, float]]:
