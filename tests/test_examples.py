@@ -167,6 +167,7 @@ def test_documents_show_the_examples_verbatim(document, example):
     assert (ROOT / "examples" / example).read_text() in blocks(ROOT / document, "python")
 
 
+@pytest.mark.slow
 def test_code_of_the_lab_format_page_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     sweep = load_sweep("digits", ["sweep.trials=2", "sweep.batch_sizes=[32, 64]", "sweep.max_steps=1000"])

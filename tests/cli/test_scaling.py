@@ -13,6 +13,7 @@ from batchlab.store.lab import Lab
 from batchlab.store.throughput import read_throughputs
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="gangs need Linux")
 def test_a_network_is_timed_on_one_and_two_workers_and_kept(call, tmp_path):
     lab = tmp_path / "lab"

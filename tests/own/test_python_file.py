@@ -136,6 +136,7 @@ def test_settings_change_its_spec(own_file):
     assert own.spec.search_space["learning_rate"].values == (0.1,)
 
 
+@pytest.mark.slow
 def test_workers_train_it_and_a_changed_file_is_refused_until_it_is_meant(own_file, tmp_path):
     lab = tmp_path / "lab"
     summary = run_sweep(load_own_sweep(own_file), lab, num_workers=1)

@@ -74,12 +74,18 @@ LONG = ("cifar_10/resnet_8/nesterov_momentum", "cifar_10/resnet_8/sgd", "mnist/s
 """Workloads that take many seconds: CIFAR-10 has to be restored."""
 
 
-def marked(name: str) -> Any:
-    """Return the name, as a case that only the long tests try where it takes long."""
-    return pytest.param(name, marks=pytest.mark.slow) if name in LONG else name
+def cases() -> list[Any]:
+    """Return all names; those that take long, and all but the first of each model, as cases for the long tests."""
+    found, models = [], set()
+    for name in paper_names():
+        model = name.split("/")[-2]
+        is_short = name not in LONG and model not in models
+        models |= {model} if is_short else set()
+        found.append(name if is_short else pytest.param(name, marks=pytest.mark.slow))
+    return found
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in paper_names()])
+@pytest.mark.parametrize("name", cases())
 def test_the_loss_of_every_workload_falls(name, load):
     spec = small_spec(name)
     spec["sweep"]["evaluate"] = {"every": NUM_STEPS, "splits": ["train"]}

@@ -103,6 +103,7 @@ class Look:
         return os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
+@pytest.mark.slow
 def test_a_worker_is_told_its_gpu_and_so_is_the_one_that_takes_its_place(make_nqm, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     study = make_nqm().study(16)

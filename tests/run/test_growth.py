@@ -45,7 +45,7 @@ def settings(chance, least=None):
 
 
 @pytest.mark.parametrize("keep_states", [False, True])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(i, marks=pytest.mark.slow) for i in range(12, 40))])
 def test_a_grown_study_equals_one_begun_at_that_size(
     make_scripted, scripted, tmp_path, fill, outcome_of, seed, keep_states
 ):

@@ -42,7 +42,7 @@ def study_path(lab):
     return lab / "sweeps" / "scripted" / "8"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(i, marks=pytest.mark.slow) for i in range(8, 20))])
 def test_points_of_two_labs_make_the_race_of_one(make_scripted, scripted, tmp_path, fill, outcome_of, make_lab, seed):
     chance = random.Random(seed)
     goal_at = {i: chance.randint(0, 100) for i in range(20) if chance.random() < 0.5}

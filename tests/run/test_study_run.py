@@ -46,7 +46,7 @@ def obvious_race(study, num_points, goal_at, diverges_at):
     return end, status, rounds, rows
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(i, marks=pytest.mark.slow) for i in range(12, 25))])
 def test_a_study_follows_the_rules_of_the_race_whatever_happens_on_the_way(
     make_scripted, scripted, tmp_path, fill, outcome_of, seed
 ):
