@@ -148,11 +148,9 @@ def make_row(rng: np.random.Generator, design: Design, grid: Grid, batch_size: i
         budget = int(design.true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
     end = min(budget, int(grid.read(np.array(design.race_factor * steps[0]))))
     row = plain_row(batch_size, [int(step) for step in steps if step <= end], design.num_trials, end)
-    return (
-        replace(row, confirmed=confirm(rng, design.true_steps(batch_size) * math.exp(excesses[0])))
-        if design.is_confirmed
-        else row
-    )
+    if not design.is_confirmed:
+        return row
+    return replace(row, confirmed=confirm(rng, design.true_steps(batch_size) * math.exp(excesses[0])))
 
 
 def plain_row(batch_size: int, reached: Sequence[int], num_trials: int, end: int) -> StepsToResult:

@@ -14,16 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from keep_result import draw_figures, print_answer
+from keep_result import write_answer
 
-from batchlab.analysis.summary import curve_json
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.result import StudyResult
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status, Trial
-from batchlab.files import write_json
 from batchlab.report.answers import summarise
 from batchlab.spec.load import load_sweep
 from batchlab.store.study_record import StudyRecord
@@ -38,10 +36,8 @@ def main() -> None:
         (spec,) = folder.glob("*.toml")
         sweep = load_sweep(str(spec))
         summary = summarise(read_results(folder, sweep), sweep.search.hardest_goal)
-        draw_figures(summary, folder / sweep.name)
-        write_json(folder / "curve.json", curve_json(summary))
         print(f"\n{folder}:\n")
-        print_answer(summary)
+        write_answer(summary, folder / sweep.name)
 
 
 def read_results(folder: Path, sweep: Sweep) -> Iterator[StudyResult]:
@@ -52,8 +48,8 @@ def read_results(folder: Path, sweep: Sweep) -> Iterator[StudyResult]:
     for study in sweep.studies():
         if study.batch_size in trials:
             found = [_trial(row) for row in trials[study.batch_size]]
-            end_step = max(trial.last_step for trial in found if trial.status is Status.COMPLETE)
-            made = _confirmation(study, replicates.get(study.batch_size, []), end_step)
+            end_step = max(trial.last_step for trial in found)
+            made = _confirmation(study, replicates.get(study.batch_size, []))
             record = StudyRecord(study=study, end_step=end_step)
             yield record.result(found, _measurements(measurements[study.batch_size]), made)
 
@@ -91,10 +87,11 @@ def _curve(trial_id: int, rows: list[Row]) -> Curve:
         trial_id,
         np.array([int(row["step"]) for row in rows]),
         {name: np.array([float(row[name] or "nan") for row in rows]) for name in metrics},
+        np.array([int(row["examples"]) for row in rows]) if "examples" in rows[0] else None,
     )
 
 
-def _confirmation(study: Study, rows: list[Row], end_step: int) -> Confirmation | None:
+def _confirmation(study: Study, rows: list[Row]) -> Confirmation | None:
     if not rows or study.confirm is None:
         return None
     replicates = [

@@ -73,6 +73,13 @@ def draw_figures(summary: WorkloadSummary, stem: Path) -> None:
     plots.save(plots.metaparameters_figure(best), best, stem.with_name(f"{stem.name}-metaparameters"))
 
 
+def write_answer(summary: WorkloadSummary, stem: Path) -> None:
+    """Draw both figures, write curve.json beside them, and print what a README tells."""
+    draw_figures(summary, stem)
+    write_json(stem.with_name("curve.json"), curve_json(summary))
+    print_answer(summary)
+
+
 def steps_of_trials(row: StepsToResult) -> str:
     """Return the steps of every complete trial: `5,392, 5,932`, or `878, > 1,063` where one had not met the goal."""
     missed = [f"> {row.end_step:,}"] * (row.num_trials - len(row.reached_steps))
@@ -132,10 +139,8 @@ def main() -> None:
     results, summary = summarise_sweep(Lab.open(lab), sweep_name=sweep)
     if not (folder / f"{sweep}.toml").exists() or not spec.samefile(folder / f"{sweep}.toml"):
         shutil.copyfile(spec, folder / f"{sweep}.toml")
-    draw_figures(summary, folder / sweep)
-    write_json(folder / "curve.json", curve_json(summary))
     write_tables(lab, sweep, folder)
-    print_answer(summary)
+    write_answer(summary, folder / sweep)
     print_cost(lab, sweep, summary, write_confirmed(results, folder))
 
 

@@ -255,7 +255,7 @@ def test_a_budget_that_the_schedule_goes_by_does_not_grow(make_nqm, tmp_path, mo
     StudyRun(small.study(1), lab.study_folder("nqm", 1), sweep=fixed_digest(small)).choose_pack_size(2)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
 
-    with pytest.raises(SpecError, match="a budget of 50 steps at batch size 1, now 60, and its schedule goes by the"):
+    with pytest.raises(SpecError, match="begun with a budget of 50 steps, now 60, and its schedule goes by the"):
         run_sweep(large, tmp_path)
 
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before

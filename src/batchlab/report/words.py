@@ -239,8 +239,11 @@ def _fewest_trials(summary: WorkloadSummary) -> int:
 
 def _is_poor(summary: WorkloadSummary) -> bool:
     """Return whether enough trials show that the hyperbola does not hold."""
-    is_shape = summary.regimes is not None and summary.regimes.source == "shape"
-    return is_shape and _fewest_trials(summary) >= MIN_TRIALS
+    return _is_no_hyperbola(summary) and _fewest_trials(summary) >= MIN_TRIALS
+
+
+def _is_no_hyperbola(summary: WorkloadSummary) -> bool:
+    return summary.regimes is not None and summary.regimes.source == "shape"
 
 
 def _against(fit: CriticalBatchFit) -> str:
@@ -252,8 +255,7 @@ def _exactly(b_crit: float, fit: CriticalBatchFit, summary: WorkloadSummary) -> 
     found = f"{significant(b_crit)}, without an interval: steps are exact here"
     if fit.contradicted_by:
         return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
-    is_poor = summary.regimes is not None and summary.regimes.source == "shape"
-    return f"{_FITTED_ALL_THE_SAME if is_poor else 'The'} critical batch size is {found}."
+    return f"{_FITTED_ALL_THE_SAME if _is_no_hyperbola(summary) else 'The'} critical batch size is {found}."
 
 
 # Regimes

@@ -17,7 +17,8 @@ from batchlab.core.growth import study_changes
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
-from batchlab.errors import VERIFY, DamagedError, LabError
+from batchlab.engine.check import knows_budget
+from batchlab.errors import VERIFY, DamagedError, LabError, SpecError
 from batchlab.files import read_bounded, write_file
 from batchlab.run.part import Part
 from batchlab.search.race import Outcome
@@ -88,6 +89,17 @@ def check_stored(folder: StudyFolder, study: Study) -> None:
 def _most_together(study: Study) -> int:
     wanted = study.engine.get("pack_size", "auto")
     return MOST_TOGETHER if wanted == "auto" else max(MOST_TOGETHER, int(wanted))
+
+
+def check_budget(home: StudyFolder, study: Study) -> None:
+    """Raise SpecError where a budget would grow that the schedule has been told: its trials would have been others."""
+    stored = home.record().study if home.has_record else None
+    if stored is not None and stored.max_steps != study.max_steps and knows_budget(study):
+        raise SpecError(
+            f"{home.folder} was begun with a budget of {stored.max_steps:,} steps, now {study.max_steps:,}, and its "
+            "schedule goes by the budget: trials of another one are other trials. Change it back, or give the sweep a "
+            "new name (--set name=NAME)."
+        )
 
 
 def check_same_trainer(home: StudyFolder, trainer: str | None) -> None:

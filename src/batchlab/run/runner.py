@@ -15,9 +15,8 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
-from batchlab.engine.check import knows_budget
 from batchlab.engine.observer import Observer, observed_metrics
-from batchlab.errors import BatchlabError, InputError, Interrupted, SpecError
+from batchlab.errors import BatchlabError, InputError, Interrupted
 from batchlab.held import check_held
 from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
@@ -30,7 +29,7 @@ from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
 from batchlab.run.executors import StartExecutor, check_counts, choose_executor
-from batchlab.run.growth import check_same_trainer
+from batchlab.run.growth import check_budget, check_same_trainer
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
@@ -127,8 +126,9 @@ def run_sweep(
         with store.locked():
             before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
             sweep = store.admitted(sweep)
-            if trainer is None:
-                _check_budgets(sweep, store)
+            if trainer is None and not sweep.workload.is_own_loop:
+                for study in sweep.studies():
+                    check_budget(store.study_folder(sweep.name, study.batch_size), study)
             if not changed_code:
                 _check_same_trainer(label, sweep, store)
             store.admit(sweep)
@@ -171,21 +171,6 @@ def _check_same_trainer(trainer: str | None, sweep: Sweep, store: Lab) -> None:
     for folder in (store.study_folder(sweep.name, size) for size in sweep.search.batch_sizes):
         if folder.has_record:
             check_same_trainer(folder, trainer)
-
-
-def _check_budgets(sweep: Sweep, store: Lab) -> None:
-    """Raise SpecError where a budget would grow that a schedule has been told: its trials would have been others."""
-    if sweep.workload.is_own_loop:
-        return
-    for study in sweep.studies():
-        folder = store.study_folder(sweep.name, study.batch_size)
-        stored = folder.record().study if folder.has_record else None
-        if stored is not None and stored.max_steps != study.max_steps and knows_budget(study):
-            raise SpecError(
-                f'Sweep "{sweep.name}" in lab {store.folder} was begun with a budget of {stored.max_steps:,} steps at '
-                f"batch size {study.batch_size}, now {study.max_steps:,}, and its schedule goes by the budget: trials "
-                "of another one are other trials. Change it back, or give the sweep a new name (--set name=NAME)."
-            )
 
 
 def _remark(before: int | None, num_together: int) -> str | None:
