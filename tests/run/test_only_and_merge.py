@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -284,6 +285,18 @@ def test_a_lab_of_any_format_is_merged_and_stays_as_it_is(tmp_path, monkeypatch,
     assert (source / "lock").exists() is is_writable
     assert verify_lab(into).is_sound
     assert Lab.open(into).check_format() == FORMAT
+
+
+def test_what_is_damaged_in_a_lab_of_an_older_format_is_named_where_it_lies(tmp_path):
+    source, into = tmp_path / "old", tmp_path / "new"
+    shutil.copytree(OLD_LABS / "format-1", source)
+    table = source / "sweeps" / "finished" / "16" / "measurements.parquet"
+    table.write_bytes(table.read_bytes()[:300])
+
+    with pytest.raises(DamagedError, match=f"^{re.escape(str(table))} is damaged"):
+        merge_labs([source], into)
+
+    assert Lab.open(into).sweep_names() == []
 
 
 def test_what_imports_left_out_is_told_in_the_merged_lab_too(make_nqm, tmp_path):

@@ -59,14 +59,14 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
         for lab in labs:
             if os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
                 stack.enter_context(lab.held())
-        labs = [_of_this_format(lab, stack) for lab in labs]
-        plans = [_Plan(lab, target, name) for lab in labs for name in lab.sweep_names()]
+        plans = _plans(labs, target)
         for plan in plans:
             plan.check()
         _check_each_other(plans)
         timed = _newer_throughputs(labs, target)
         left_out = [entry for lab in labs for entry in read_rejected(lab.folder)]
-        merged = _joined([plan.carry_out() for plan in plans])
+        upgraded = [_of_this_format(lab, stack) for lab in labs]  # now only: the checks name the labs that were given
+        merged = _joined([plan.carry_out() for plan in _plans(upgraded, target)])
         for record in timed:
             save_throughput(target.folder, record)
         if left_out:
@@ -83,6 +83,10 @@ def _of_this_format(lab: Lab, stack: ExitStack) -> Lab:
     upgraded = Lab.open(copy)
     stack.enter_context(upgraded.locked())
     return upgraded
+
+
+def _plans(labs: Sequence[Lab], target: Lab) -> list[_Plan]:
+    return [_Plan(lab, target, name) for lab in labs for name in lab.sweep_names()]
 
 
 def _newer_throughputs(labs: Sequence[Lab], target: Lab) -> list[ThroughputRecord]:
