@@ -16,6 +16,15 @@ def test_exact_data_return_their_parameters_to_solver_precision():
     assert pytest.approx(fit.log_se, abs=1e-10) == 0
 
 
+def test_exact_data_with_b_crit_beyond_the_batch_sizes_have_a_point_for_an_interval():
+    """Some of these curves go through every point to the last bit: their sum of squares is zero."""
+    batch_sizes = np.array([2.0, 4, 8, 16, 32])
+    for b_crit in np.geomspace(100, 10_000, 300):
+        fit = fit_hyperbola(batch_sizes, 1 + b_crit / batch_sizes)
+
+        assert pytest.approx((fit.interval.low, fit.interval.high), rel=1e-5) == (b_crit, b_crit)
+
+
 def test_the_tuned_noisy_quadratic_model_has_its_known_fit():
     """measurements.md, 0.1: tuned steps of the noisy quadratic model and their fit."""
     batch_sizes = np.array([1.0, 4, 16, 64, 256, 1024, 4096])
