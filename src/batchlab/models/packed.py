@@ -38,24 +38,28 @@ def linear(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return _Linear.apply((weight.grad, bias.grad), *_in_autocast_dtype(inputs, weight, bias))
 
 
-def conv2d(inputs: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Return the stride-1 "same" convolution of [K, B, C, H, W] with weight [K, O, C, h, w] and bias [K, O].
+def grouped(images: Tensor) -> Tensor:
+    """Return the images [K, B, C, H, W] of K trials as groups of channels: [B, K * C, H, W], stored channels-last.
 
-    The weight lies channels-last in the parameter matrix, because that is how the fastest kernels on
-    CPUs and GPUs read it. Several trials run as the groups of one convolution.
+    That is how the fastest kernels for convolutions and pooling read them, on CPUs and GPUs.
     """
-    num_trials = inputs.shape[0]
+    num_trials, batch_size, channels, height, width = images.shape
+    stored = images.permute(1, 3, 4, 0, 2).reshape(batch_size, height, width, num_trials * channels)
+    return stored.permute(0, 3, 1, 2)
+
+
+def conv2d(groups: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return the stride-1 "same" convolution of groups [B, K * C, H, W] with weight [K, O, C, h, w] and bias [K, O].
+
+    The weight lies channels-last in the parameter matrix, as the groups do.
+    """
     kernel = weight.permute(0, 1, 3, 4, 2).flatten(0, 1).permute(0, 3, 1, 2)
-    if num_trials == 1:
-        return F.conv2d(inputs[0], kernel, bias[0], padding="same").unsqueeze(0)
-    images = inputs.transpose(0, 1).flatten(1, 2)
-    outputs = F.conv2d(images, kernel, bias.flatten(), padding="same", groups=num_trials)
-    return outputs.unflatten(1, (num_trials, -1)).transpose(0, 1)
+    return F.conv2d(groups, kernel, bias.flatten(), padding="same", groups=weight.shape[0])
 
 
-def max_pool(inputs: Tensor) -> Tensor:
-    """Return the maximum of every 2x2 square of [K, B, C, H, W]."""
-    return F.max_pool2d(inputs.flatten(0, 1), 2).unflatten(0, inputs.shape[:2])
+def ungrouped(groups: Tensor, num_trials: int) -> Tensor:
+    """Return groups [B, K * C, H, W] as one vector for each example of each trial: [K, B, C * H * W]."""
+    return groups.unflatten(1, (num_trials, -1)).transpose(0, 1).flatten(2)
 
 
 class _Linear(torch.autograd.Function):

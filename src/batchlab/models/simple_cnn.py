@@ -52,11 +52,12 @@ class SimpleCnn(Network):
 
     def packed_logits(self, parameters: Parameters, inputs: Tensor, masks: Tensor | None = None) -> Tensor:
         """Return [K, B, C] for K trials."""
-        values = inputs
+        groups = packed.grouped(inputs)
         for layer in ("conv_0", "conv_1"):
             weight, bias = parameters[f"{layer}.weight"], parameters[f"{layer}.bias"]
-            values = packed.max_pool(packed.conv2d(values, weight, bias)).relu()
-        values = packed.linear(values.flatten(2), parameters["dense_0.weight"], parameters["dense_0.bias"]).relu_()
+            groups = F.max_pool2d(packed.conv2d(groups, weight, bias), 2).relu()
+        values = packed.ungrouped(groups, len(inputs))
+        values = packed.linear(values, parameters["dense_0.weight"], parameters["dense_0.bias"]).relu_()
         if masks is not None:
             values = values * masks
         return packed.linear(values, parameters["dense_1.weight"], parameters["dense_1.bias"])
