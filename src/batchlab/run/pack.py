@@ -177,6 +177,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     else:
         program = _restored(trainer, task, saved)
         recorder.restore(_part(saved, "rows."))
+        hooks.progress(recorder.standing())
         started -= float(saved["seconds"])
         counted = int(saved.get("counted", 0))
     between_chunks = _Checkpoints(program, recorder, started, counted, task.checkpoint_seconds, hooks)
