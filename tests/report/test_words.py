@@ -153,8 +153,10 @@ def test_few_trials_give_a_hint(make_summary):
 
 def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0))
-    summary = replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
+    closer = replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
+    summary = replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape", departs=True))
 
+    assert "describe" not in words.answer(closer)  # a closer curve is no proof
     assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(summary)
 
 
@@ -385,7 +387,8 @@ def test_a_batch_size_whose_fresh_seeds_missed_the_goal_is_named(make_summary):
 
 def test_exact_steps_that_no_hyperbola_describes_are_told_as_such(make_summary):
     summary = make_summary(protocol=Protocol(kind="full", is_closed_form=True))
-    shape = dataclasses.replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
+    regimes = dataclasses.replace(summary.regimes, source="shape", departs=True)
+    shape = dataclasses.replace(summary, regimes=regimes)
 
     assert "The critical batch size is " in words.answer(summary)
     assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(shape)

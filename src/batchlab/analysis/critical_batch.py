@@ -78,7 +78,7 @@ class CriticalBatchFit:
     def power_law(self) -> PowerLaw | None:
         """The alternative with a free exponent, through the same steps; None for fewer than four batch sizes."""
         sizes, residuals = np.array(self.batch_sizes, dtype=float), np.array(self.residuals)
-        return fit_power_law(sizes, self.steps_at(sizes) * np.exp(residuals), self.hyperbola)
+        return fit_power_law(sizes, self.steps_at(sizes) * np.exp(residuals))
 
     def steps_at(self, batch_sizes: np.ndarray) -> np.ndarray:
         """Return the fitted steps at these batch sizes."""

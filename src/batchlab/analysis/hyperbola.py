@@ -55,7 +55,10 @@ class PowerLaw:
     e_min: float
     exponent: float
     aic_difference: float
-    """AIC of this curve minus that of the hyperbola: positive where the hyperbola explains the data better."""
+    """AIC of this curve minus that of the hyperbola, +2 at the most, for the one parameter more.
+
+    From few batch sizes it says little: below -2 for a third of true hyperbolas with five, for 7 % with thirteen.
+    """
 
 
 def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
@@ -81,23 +84,23 @@ def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
     return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)
 
 
-def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray, hyperbola: Hyperbola) -> PowerLaw | None:
-    """Return the alternative curve, fitted from the hyperbola on; None for fewer than four points.
+def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray) -> PowerLaw | None:
+    """Return the alternative curve, fitted from the hyperbola of the same points on; None for fewer than four.
 
     >>> sizes = np.array([16.0, 64.0, 256.0, 1024.0])
     >>> steps = 100 + (5000 / sizes) ** 0.7
-    >>> round(fit_power_law(sizes, steps, fit_hyperbola(sizes, steps)).exponent, 3)
+    >>> round(fit_power_law(sizes, steps).exponent, 3)
     0.7
     """
     if len(batch_sizes) < 4:
         return None
-    log_sizes, log_steps = np.log(batch_sizes), np.log(steps)
+    log_sizes, log_steps, hyperbola = np.log(batch_sizes), np.log(steps), fit_hyperbola(batch_sizes, steps)
 
     def residuals(q: np.ndarray) -> np.ndarray:
         return np.asarray(np.logaddexp(q[0], q[2] * (q[1] - log_sizes)) - log_steps)
 
     def jacobian(q: np.ndarray) -> np.ndarray:
-        share = 1 / (1 + np.exp(q[0] - q[2] * (q[1] - log_sizes)))
+        share = np.exp(-np.logaddexp(0, q[0] - q[2] * (q[1] - log_sizes)))
         return np.stack([1 - share, share * q[2], share * (q[1] - log_sizes)], axis=1)
 
     start = np.array([np.log(hyperbola.s_min), np.log(hyperbola.e_min), 1.0])

@@ -1,9 +1,9 @@
 """The regimes of a curve: up to where scaling is perfect, and from where a larger batch size saves next to nothing.
 
 From the fit S = S_min + E_min / B: the slope of log S against log B is -0.8 at B_crit / 4, where 80 % of the examples
-are of use, and -0.2 at 4 B_crit, where steps exceed S_min by 25 %. Where the residuals show that the hyperbola does not
-hold, both thresholds are read off the shape-constrained curve. Either way both ends carry a 95 % range, and where it is
-too wide, or the trials too few, no firm sentence follows.
+are of use, and -0.2 at 4 B_crit, where steps exceed S_min by 25 %. Where the residuals speak against the hyperbola, both
+thresholds are read off the shape-constrained curve. Either way both ends carry a 95 % range, and where it is too wide,
+or the trials too few, no firm sentence follows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from batchlab.analysis.advice import advise
 from batchlab.analysis.critical_batch import CriticalBatchFit
-from batchlab.analysis.curve_choice import MIN_NOISE, is_hyperbolic
+from batchlab.analysis.curve_choice import MIN_NOISE, departs, is_hyperbolic
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.shape_curve import ShapeCurve, ShapeRanges, fit_shape
@@ -61,6 +61,9 @@ class Regimes:
 
     is_closed_form: bool = False
     """Whether steps are exact, so that the ends have no range because they need none."""
+
+    departs: bool = False
+    """Whether the steps leave the hyperbola by more than chance explains: a claim, where `source` is a choice."""
 
     def regime_of(self, batch_size: float) -> Regime | None:
         """Return the regime of a batch size, or None where the ranges leave it open."""
@@ -109,6 +112,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
         is_thin=advice is not None,
         advice=advice,
         is_closed_form=fit.is_closed_form,
+        departs=source == "shape" if fit.is_closed_form else departs(sizes, hyperbola, noise),
     )
 
 

@@ -152,6 +152,9 @@ def _by_deadline(plan: TrainingPlan) -> Iterator[str]:
             yield f"{short}: with all of the time it might do better ({way_out})."
 
 
+_CLOSER = "These steps follow a curve with another shape more closely than the hyperbola"
+
+
 def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iterator[str]:
     if summary is None:
         yield "Steps were given and are taken as exact."
@@ -167,7 +170,8 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
     if fit is not None and fit.b_crit is None:
         yield "So nothing is said of batch sizes beyond those that met the goal."
     if summary.regimes is not None and summary.regimes.source == "shape":
-        yield "A hyperbola does not describe these steps well: batch sizes that were not tuned may be off by more."
+        why = "A hyperbola does not describe these steps well" if summary.regimes.departs else _CLOSER
+        yield f"{why}: batch sizes that were not tuned may be off by more."
     above = [size for size in plan.curve.missed if size > plan.curve.reached[-1]]
     if above:
         yield f"Batch size {listed(above)} missed the goal: nothing is said of it, nor of larger ones."

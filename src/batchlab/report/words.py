@@ -105,7 +105,8 @@ def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
         return []
     source = {
         "fit": "the fit: its slope on log axes is -0.8 and -0.2 at the two ends",
-        "shape": "the closest convex curve: the hyperbola does not hold here",
+        "shape": "the closest convex curve"
+        + (": the hyperbola does not hold here" if found.departs else ", which these steps follow more closely"),
     }[found.source]
     return [
         ("Perfect scaling (efficiency of 80 % or more) up to", _end_text(found.perfect_up_to, summary)),
@@ -239,11 +240,11 @@ def _fewest_trials(summary: WorkloadSummary) -> int:
 
 def _is_poor(summary: WorkloadSummary) -> bool:
     """Return whether enough trials show that the hyperbola does not hold."""
-    return _is_no_hyperbola(summary) and _fewest_trials(summary) >= MIN_TRIALS
+    return _departs(summary) and _fewest_trials(summary) >= MIN_TRIALS
 
 
-def _is_no_hyperbola(summary: WorkloadSummary) -> bool:
-    return summary.regimes is not None and summary.regimes.source == "shape"
+def _departs(summary: WorkloadSummary) -> bool:
+    return summary.regimes is not None and summary.regimes.departs
 
 
 def _against(fit: CriticalBatchFit) -> str:
@@ -255,7 +256,7 @@ def _exactly(b_crit: float, fit: CriticalBatchFit, summary: WorkloadSummary) -> 
     found = f"{significant(b_crit)}, without an interval: steps are exact here"
     if fit.contradicted_by:
         return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
-    return f"{_FITTED_ALL_THE_SAME if _is_no_hyperbola(summary) else 'The'} critical batch size is {found}."
+    return f"{_FITTED_ALL_THE_SAME if _departs(summary) else 'The'} critical batch size is {found}."
 
 
 # Regimes
@@ -380,10 +381,7 @@ def _alternative(fit: CriticalBatchFit) -> str:
     law = fit.power_law
     if law is None:
         return "needs four batch sizes"
-    verdict = "neither is clearly better"
-    if abs(law.aic_difference) > 2:
-        verdict = "the hyperbola is better" if law.aic_difference > 0 else "the alternative is better"
-    return f"a = {significant(law.exponent)}, AIC {law.aic_difference:+.1f} against the hyperbola: {verdict}"
+    return f"a = {significant(law.exponent)}, AIC {law.aic_difference:+.1f} against the hyperbola"
 
 
 def _value(value: Any) -> str:
