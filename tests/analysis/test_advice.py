@@ -24,16 +24,16 @@ def test_what_is_known_needs_no_advice(rows):
         (
             RegimeEnd(80, 50, None),
             "has a lower bound only, batch size 50: about 32 trials at each batch size, or a batch size larger than"
-            " 1,024, would tell.",
+            " 1,024, might tell.",
         ),
         (RegimeEnd(None, None, 50), "was not seen: batch size 8 would tell."),
-        (RegimeEnd(None, None, None), "is not known: about 32 trials at each batch size would tell."),
+        (RegimeEnd(None, None, None), "is not known: about 32 trials at each batch size might tell."),
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
         (
             RegimeEnd(256, 64, 1024),
-            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size, would tell.",
+            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size, might tell.",
         ),
-        (RegimeEnd(64, 16, 256), "is known to a factor of 16 only: about 16 trials at each batch size would tell."),
+        (RegimeEnd(64, 16, 256), "is known to a factor of 16 only: about 16 trials at each batch size might tell."),
     ],
 )
 def test_what_is_not_known_is_said_with_what_would_tell(rows, end, expected):

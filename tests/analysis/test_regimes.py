@@ -83,7 +83,7 @@ def test_a_wide_range_says_what_would_narrow_it(make_row):
 
     assert regimes.is_thin
     assert "is known to a factor of" in regimes.advice
-    assert "trials at each batch size, would tell." in regimes.advice
+    assert "trials at each batch size, might tell." in regimes.advice
 
 
 def test_no_fit_no_regimes(make_row):

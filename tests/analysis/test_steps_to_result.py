@@ -5,7 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from batchlab.analysis import Interval, example_study, first_steps, steps_to_result
+from batchlab.analysis import (
+    Interval,
+    best_measurement,
+    example_study,
+    first_steps,
+    first_trials,
+    select_trials,
+    steps_to_result,
+)
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
@@ -197,3 +205,32 @@ def test_trials_that_ended_by_themselves_tell_no_more_than_they_were_trained_for
 
     assert (row.end_step, row.ended_by, row.is_censored) == (40, "budget", True)
     assert steps_to_result(replace(short, protocol=IMPORTED), goal).end_step == 20_000
+
+
+def test_an_open_interval_ends_where_the_trials_that_missed_it_ended(make_result):
+    """Two of three loops of one's own gave up at step 20; the third went on to 50."""
+    row = steps_to_result(make_result([[3, 3, 3], [3, 3, 3], [3, 3, 3, 0.5, 0.5, 0.5]]), GOAL)
+
+    assert (row.steps, row.end_step, row.ended_alone) == (30, 20, True)
+
+
+def test_trials_may_be_selected_in_any_order(make_result):
+    result = make_result([[3, 0.5], [3, 3, 0.5], [3, 3, 3, 3], [3, 3, 3, 0.5]])
+    chosen = select_trials(result, [result.trials[i] for i in (3, 0, 1)])
+
+    assert first_steps(chosen, GOAL) == {0: 10, 1: 20, 3: 30}
+
+
+@pytest.mark.parametrize("num_trials", [0, -1])
+def test_no_trials_are_no_selection(make_result, num_trials):
+    for select in (first_trials, first_steps_of_first, best_of_first):
+        with pytest.raises(InputError, match=f"num_trials = {num_trials} selects no trial"):
+            select(make_result([[3, 0.5]]), num_trials)
+
+
+def first_steps_of_first(result, num_trials):
+    return first_steps(result, GOAL, num_trials)
+
+
+def best_of_first(result, num_trials):
+    return best_measurement(result, GOAL, num_trials)

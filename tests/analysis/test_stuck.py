@@ -39,3 +39,7 @@ def test_what_was_not_evaluated_at_the_start_or_later_is_not_called_stuck(make_r
 
 def test_a_goal_met_by_chance_has_none(make_result):
     assert count_stuck(make_result([[0.5, 0.5]]), GOAL) == 0
+
+
+def test_an_infinite_chance_tells_nothing(make_result):
+    assert count_stuck(make_result([[np.inf, 0.5], [np.inf, 3.0]]), GOAL) == 0

@@ -145,3 +145,10 @@ def test_the_table_has_a_row_for_each_quantity_and_batch_size(make_summary):
         "linear_rule": None,
         "square_root_rule": None,
     } == rows[2]
+
+
+def test_a_momentum_of_one_has_no_effective_rate(with_points):
+    data = metaparameters_data(with_points({1: {"lr": 0.1, "momentum": 1.0}, 4: {"lr": 0.2, "momentum": 0.75}}))
+
+    assert ["lr", "1 - momentum"] == [quantity.name for quantity in data.quantities]
+    assert ["log", "linear"] == [ax.get_yscale() for ax in metaparameters_figure(data).axes]

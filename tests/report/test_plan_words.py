@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from batchlab.analysis import (
     Expected,
     Interval,
@@ -19,9 +21,11 @@ from batchlab.analysis import (
 )
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
+from batchlab.errors import InputError
 from batchlab.plots import plan_data
 from batchlab.report.plan_words import plan_answer, plan_line, plan_notes, plan_table
-from batchlab.report.planned import plan_summary, with_deadline
+from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+from batchlab.store.stored_sweep import StoredSweep
 
 GOAL = Goal.read("val/classification_error < 0.1")
 GIVEN = Throughput(ThroughputFit(t0=0.0186, seconds_per_example=1 / 1381))
@@ -38,12 +42,12 @@ def test_the_first_sentence_names_batch_size_learning_rate_and_time():
     assert first.endswith("to val/classification_error < 0.1.")
 
 
-def test_without_top_trials_the_region_is_that_of_the_neighbours():
+@pytest.mark.parametrize("name", ["learning_rate", "lr"])
+def test_without_top_trials_the_region_is_that_of_the_neighbours(name):
     summary = summarise(example_workload(), GOAL)
     rates = (0.1, 0.2, 0.8)
     tuned = tuple(
-        TunedPoint(point.batch_size, {"learning_rate": rate}, ())
-        for point, rate in zip(summary.tuned, rates, strict=True)
+        TunedPoint(point.batch_size, {name: rate}, ()) for point, rate in zip(summary.tuned, rates, strict=True)
     )
 
     first = plan_answer(plan_summary(replace(summary, tuned=tuned), MEASURED))[0]
@@ -76,6 +80,26 @@ def test_minima_are_said_to_be_lucky():
         "Not confirmed. Steps here follow a curve of minima, which are lucky." in plan_summary(summary, MEASURED).notes
     )
     assert any("minima" in note and "batchlab confirm" in note for note in plan_summary(raced, MEASURED).notes)
+
+
+def test_confirmed_medians_are_not_said_to_be_minima(make_summary):
+    """One of two batch sizes failed to confirm: the plan speaks of the other, which did not."""
+    summary = make_summary(sizes=(1, 4), seeds=6)
+    failed = replace(summary.rows[0].confirmed, steps=None, end_step=900)
+    rows = (replace(summary.rows[0], confirmed=failed), summary.rows[1])
+    plan = plan_summary(replace(summary, rows=rows, headline="best_of"), MEASURED)
+
+    assert plan.curve.is_confirmed
+    assert any("Not confirmed at batch size 1: half or more" in note for note in plan.notes)
+    assert not any("minima" in note for note in plan.notes)
+
+
+def test_a_loop_that_changed_its_batch_size_has_no_plan(make_summary):
+    sweep = StoredSweep("own", "own/loop", (1, 4), GOAL)
+    check_one_batch_size(sweep, make_summary(sizes=(1, 4)))
+
+    with pytest.raises(InputError, match="Sweep own changes its batch size while it trains"):
+        check_one_batch_size(sweep, replace(make_summary(sizes=(1, 4)), has_one_batch_size=False))
 
 
 def test_a_long_table_shows_what_matters():

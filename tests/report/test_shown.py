@@ -59,6 +59,15 @@ def test_a_data_frame_has_a_row_for_each_batch_size(shown):
     assert frame["learning_rate"].tolist()[:2] == [0.01, 0.02]
 
 
+def test_a_metaparameter_does_not_take_the_place_of_an_answer(make_summary):
+    summary = make_summary(sizes=(1, 4, 16))
+    tuned = tuple(dataclasses.replace(point, metaparameters={"steps": 5.0, "lr": 0.1}) for point in summary.tuned)
+    frame = ShownSummary.of(dataclasses.replace(summary, tuned=tuned)).to_pandas()
+
+    assert frame.loc[0, "steps"] == summary.rows[0].best_of.steps
+    assert (frame.loc[0, "metaparameters.steps"], frame.loc[0, "lr"]) == (5.0, 0.1)
+
+
 def test_without_pandas_the_way_out_is_named(shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
 

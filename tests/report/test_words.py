@@ -12,6 +12,7 @@ from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.report import words
+from batchlab.report.tables import best_text
 
 RACE = Protocol(kind="race", race_factor=1.5, max_steps=50_000)
 EXACT = Protocol(kind="full", max_steps=20_000, is_grid=True, is_closed_form=True)
@@ -53,8 +54,8 @@ def test_best_of_m_says_what_it_is_the_median_of(make_summary):
     text = words.answer(with_best(summary, best_of=BestOf(6, 205.0, Interval(190, None))))
 
     assert text.startswith(
-        f"The fewest steps to {GOAL} are 205 (95 % interval 190 to > 20,000) at batch size 16: the median of what the "
-        "best of 6 trials needs, from n = 32 complete trials at each of 3 batch sizes. "
+        f"The fewest steps to {GOAL} are 205 at batch size 16: the median of what the best of "
+        "6 trials needs, from n = 32 complete trials at each of 3 batch sizes. "
     )
 
 
@@ -392,3 +393,35 @@ def test_exact_steps_that_no_hyperbola_describes_are_told_as_such(make_summary):
 
     assert "The critical batch size is " in words.answer(summary)
     assert "A hyperbola does not describe these steps well; fitted all the same, its critical" in words.answer(shape)
+
+
+def test_a_batch_size_of_which_nothing_was_trained_again_is_told_as_such(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+    *rows, last = summary.rows
+    rows = [dataclasses.replace(row, confirmed_goal=summary.goal) for row in rows]
+    never = dataclasses.replace(last, confirmed=None, confirmed_goal=None)
+    found = dataclasses.replace(summary, rows=(*rows, never), headline="best_of")
+
+    assert words.confirmation(found) == "Not confirmed at batch size 16: no point was trained again there."
+
+
+def test_trials_that_ended_by_themselves_are_told(make_summary):
+    summary = make_summary(protocol=Protocol(kind="full"))
+
+    assert words.protocol(summary).startswith("Full protocol: every trial was trained to its budget. ")
+    assert words.protocol(with_best(summary, ended_alone=True)).startswith(
+        "Full protocol: every trial was trained to its budget, or ended by itself before. "
+    )
+
+
+def test_one_lucky_start_does_not_hide_the_answer(make_summary):
+    summary = with_best(make_summary(sizes=(1, 4, 16)), steps=0, best_of=BestOf(6, 205.0, Interval(190, None)))
+
+    assert "are 205 at batch size 16" in words.answer(summary)
+
+
+def test_the_overview_withholds_the_interval_that_the_answer_withholds(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+
+    assert " to " not in best_text(summary)
+    assert " to " in best_text(make_summary(sizes=(16,), seeds=6))

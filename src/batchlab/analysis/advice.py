@@ -85,7 +85,7 @@ def _too_few(rows: Sequence[StepsToResult]) -> str | None:
 
 def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str | None:
     if end.low is None and end.high is None:
-        return f"{what} is not known: {_more(rows, 4.0)} would tell."
+        return f"{what} is not known: {_more(rows, 4.0)} might tell."
     if end.high is None:
         return _seen_from_below(what, end, rows, tried)
     if end.low is None:
@@ -94,18 +94,24 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
         return None
     factor = significant(end.high / end.low, 2)
     middle = tried.near(math.sqrt(end.low * end.high))
-    way_out = f"{middle}{_more(rows, end.octaves / MAX_OCTAVES)}{',' if middle else ''}"
-    return f"{what} is known to a factor of {factor} only: {way_out} would tell."
+    more = _more(rows, end.octaves / MAX_OCTAVES)
+    way_out = f"{middle}{more}{',' if middle and not more.endswith(',') else ''}"
+    return f"{what} is known to a factor of {factor} only: {way_out} might tell."
 
 
 def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str:
     if end.value is None or end.low is None:
         return f"{what} was not seen: {tried.above} would tell."
-    ways = f"{_more(rows, 4.0)}, or a batch size larger than {count(rows[-1].batch_size)},"
-    return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} would tell."
+    ways = f"{_more(rows, 4.0).removesuffix(',')}, or a batch size larger than {count(rows[-1].batch_size)},"
+    return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} might tell."
 
 
 def _more(rows: Sequence[StepsToResult], factor: float) -> str:
-    """Return how many trials might do: at the best the luck of a minimum falls as one over their number."""
+    """Return how many trials might do: at the best the luck of a minimum falls as one over their number.
+
+    Confirmed medians scatter by their seeds as well.
+    """
     fewest = min(row.num_trials for row in rows)
-    return f"about {count(max(MIN_TRIALS, math.ceil(min(factor, 8.0) * fewest)))} trials at each batch size"
+    seeds = [row.confirmed.seeds for row in rows if row.confirmed and row.confirmed.steps]
+    more = f", confirmed with more than {min(seeds)} seeds," if len(seeds) == len(rows) else ""
+    return f"about {count(max(MIN_TRIALS, math.ceil(min(factor, 8.0) * fewest)))} trials at each batch size{more}"

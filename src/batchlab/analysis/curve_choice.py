@@ -56,7 +56,9 @@ def departs(batch_sizes: np.ndarray, hyperbola: Hyperbola, noise: float = 0.0) -
     from scipy.special import fdtri  # slow to import
 
     directions, freedom = 2, len(batch_sizes) - 3
-    return freedom > 0 and _largest_ratio(batch_sizes, hyperbola, noise) > fdtri(1, freedom, 1 - LEVEL / directions)
+    if freedom < 1:
+        return False
+    return _largest_ratio(batch_sizes, hyperbola, noise) > float(fdtri(1, freedom, 1 - LEVEL / directions))
 
 
 def _largest_ratio(batch_sizes: np.ndarray, hyperbola: Hyperbola, noise: float) -> float:

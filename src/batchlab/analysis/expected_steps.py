@@ -33,6 +33,9 @@ class StepsCurve:
     tuned: Mapping[int, Expected] = field(default_factory=dict)
     """The batch sizes whose answer stands by itself: confirmed medians, or minima where there is no fit; never both."""
 
+    is_confirmed: bool = False
+    """Whether the steps are confirmed medians, or follow a curve of them; else they are minima, given or exact."""
+
     reached: tuple[int, ...] = ()
     """The batch sizes that met the goal, ascending; empty for a curve that was given."""
 
@@ -108,11 +111,14 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     reached = tuple(row.batch_size for row in rows)
     missed = tuple(row.batch_size for row in summary.rows if not row.is_reached or row.failed_to_confirm)
     smallest, largest = _limits(summary, reached, missed)
+    # One estimand throughout, or lucky batch sizes would win.
+    is_confirmed = fit.estimand == "confirmed" if fit else all(row.estimate("confirmed").value for row in rows)
     return StepsCurve(
         s_min=fit.s_min if fit else None,
         e_min=fit.e_min if fit else None,
         spread=Spread.of(fit.hyperbola, fit.batch_sizes) if fit and not fit.is_closed_form else None,
-        tuned=_tuned(rows, fit),
+        tuned=_confirmed(rows, fit) if is_confirmed else {} if fit else _minima(rows),
+        is_confirmed=is_confirmed,
         reached=reached,
         missed=missed,
         smallest=smallest,
@@ -120,16 +126,14 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     )
 
 
-def _tuned(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[int, Expected]:
-    """Return what stands by itself: one estimand throughout, or lucky batch sizes would win."""
+def _confirmed(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[int, Expected]:
+    """Return the confirmed medians; fewer than six seeds have no interval, and then a curve says more."""
     answers = {row.batch_size: row.estimate("confirmed") for row in rows}
-    are_confirmed = all(each.value for each in answers.values()) if fit is None else fit.estimand == "confirmed"
-    if are_confirmed:
-        # Fewer than six seeds have no interval: then the curve says more.
-        told = {size: each for size, each in answers.items() if fit is None or each.interval != NO_INTERVAL}
-        return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
-    if fit is not None:
-        return {}
+    told = {size: each for size, each in answers.items() if fit is None or each.interval != NO_INTERVAL}
+    return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
+
+
+def _minima(rows: Sequence[StepsToResult]) -> dict[int, Expected]:
     steps = {row.batch_size: (row.steps, None if row.protocol.is_closed_form else NO_INTERVAL) for row in rows}
     return {size: Expected(value, interval) for size, (value, interval) in steps.items() if value is not None}
 

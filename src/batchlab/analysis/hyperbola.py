@@ -78,7 +78,7 @@ def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
     def deviances(log_b_crits: np.ndarray) -> np.ndarray:
         floor = len(residuals) * _ROUNDING  # some curves go through every point
         sums = np.maximum(sums_of_squares(log_sizes, log_steps, log_b_crits), floor)
-        return len(residuals) * np.log(sums / max(float(residuals @ residuals), floor))
+        return np.asarray(len(residuals) * np.log(sums / max(float(residuals @ residuals), floor)))
 
     interval = b_crit_interval(log_b_crit, log_se, log_sizes, deviances)
     return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)

@@ -1,9 +1,9 @@
 """The regimes of a curve: up to where scaling is perfect, and from where a larger batch size saves next to nothing.
 
 From the fit S = S_min + E_min / B: the slope of log S against log B is -0.8 at B_crit / 4, where 80 % of the examples
-are of use, and -0.2 at 4 B_crit, where steps exceed S_min by 25 %. Where the residuals speak against the hyperbola, both
-thresholds are read off the shape-constrained curve. Either way both ends carry a 95 % range, and where it is too wide,
-or the trials too few, no firm sentence follows.
+are of use, and -0.2 at 4 B_crit, where steps exceed S_min by 25 %. Where the residuals speak against the hyperbola,
+both are read off the shape-constrained curve. Either way both ends carry a 95 % range, and where it is too wide, or the
+trials too few, no firm sentence follows.
 """
 
 from __future__ import annotations

@@ -25,16 +25,14 @@ def first_complete_trials(result: StudyResult, num_trials: int) -> StudyResult:
     batchlab.errors.InputError: digits/fc_128/nesterov_momentum at batch size 64 has 3 complete trials, not the 100 \
 asked for. Ask for 3 or fewer.
     """
-    if num_trials < 1:
-        raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
-    found = result.count(Status.COMPLETE)
+    kept, found = result.first_complete(num_trials), result.count(Status.COMPLETE)
     if found < num_trials:
         way_out = f"Ask for {found} or fewer" if found else "Train it further"
         raise InputError(
             f"{result.workload} at batch size {result.batch_size} has {found} complete trials, not the {num_trials} "
             f"asked for. {way_out}."
         )
-    return select_trials(result, result.first_complete(num_trials))
+    return select_trials(result, kept)
 
 
 def first_trials(result: StudyResult, num_trials: int | None) -> StudyResult:
@@ -55,14 +53,14 @@ def first_trials(result: StudyResult, num_trials: int | None) -> StudyResult:
 
 
 def select_trials(result: StudyResult, trials: Iterable[Trial]) -> StudyResult:
-    """Return the study as if only these of its trials had been run.
+    """Return the study as if only these of its trials had been run, in the order of their ids.
 
     >>> from batchlab.analysis import example_study
     >>> study = example_study()
     >>> len(select_trials(study, [study.trials[2]]).measurements)
     2
     """
-    chosen = tuple(trials)
+    chosen = tuple(sorted(trials, key=lambda trial: trial.trial_id))
     return replace(result, trials=chosen, measurements=result.rows_of(chosen))
 
 

@@ -25,7 +25,6 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
-from batchlab.errors import InputError
 
 TOP_FACTOR = 1.5
 """The top trials met the goal within this multiple of the fewest steps: seeds alone move steps by tens of per cent."""
@@ -62,7 +61,7 @@ class StepsToResult:
     """Complete trials that never left chance."""
 
     ended_alone: bool = False
-    """Whether trials that did not meet the goal ended by themselves, at `end_step`, before their study did."""
+    """Whether trials ended by themselves before their study did: of those that missed the goal, one at `end_step`."""
 
     best_of: BestOf | None = None
     """None for fewer than six trials, for a grid, without chance (closed form), or where the goal was not met."""
@@ -131,8 +130,6 @@ def first_steps(result: StudyResult, goal: Goal, num_trials: int | None = None) 
     >>> first_steps(example_study(), Goal.read("val/classification_error < 0.06"))
     {0: 300, 1: None, 3: 300}
     """
-    if num_trials is not None and num_trials < 1:
-        raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
     complete = result.first_complete(num_trials)
     if complete or goal.metric not in result.measurements.metrics:  # else all have diverged, maybe before any value
         check_measured(result.measurements, goal.metric)
@@ -168,7 +165,6 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     counted = tried if len(steps_by_trial) < result.count(Status.COMPLETE) else result.trials
     is_random = not (result.protocol.is_grid or result.protocol.is_closed_form)
     is_whole = result.confirmation is not None and steps_by_trial.keys() >= set(result.confirmation.trial_ids)
-    end_step = result.end_step if reached else _end_step(result, steps_by_trial)
     return StepsToResult(
         batch_size=result.batch_size,
         steps=reached_steps[0] if reached else None,
@@ -177,8 +173,8 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
-        end_step=end_step,
-        ended_alone=end_step < result.end_step,
+        end_step=_end_step(result, [trial_id for trial_id, step in steps_by_trial.items() if step is None]),
+        ended_alone=_end_step(result, steps_by_trial) < result.end_step,
         complete=len(steps_by_trial),
         infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
         incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),
@@ -193,7 +189,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
 
 
 def _end_step(result: StudyResult, trial_ids: Container[int]) -> int:
-    """Return how far all of some trials were trained, none of which met the goal: it takes more steps than that.
+    """Return how far all of some trials were trained: where they missed the goal, it takes more steps than that.
 
     A loop of one's own may end by itself, and examples may run out where the batch size grows.
     """

@@ -16,8 +16,8 @@ MIN_PROGRESS = 0.1
 def count_stuck(result: StudyResult, goal: Goal, trial_ids: Collection[int] | None = None) -> int:
     """Return how many of the complete trials, or of those named, never left chance, as far as they were evaluated.
 
-    Chance is the median of the goal's metric at step 0, over these trials. 0 where it was not measured there, or
-    where chance meets the goal.
+    Chance is the median of the goal's metric at step 0, over these trials. 0 where it was not measured there, is
+    infinite, or meets the goal.
 
     >>> from batchlab.analysis import example_study
     >>> count_stuck(example_study(), Goal.read("val/classification_error < 0.08"))
@@ -35,7 +35,7 @@ def count_stuck(result: StudyResult, goal: Goal, trial_ids: Collection[int] | No
     if np.isnan(costs[steps == 0]).all() or not is_later.any():
         return 0
     chance = float(np.nanmedian(costs[steps == 0]))
-    if chance <= threshold:
+    if chance <= threshold or not np.isfinite(chance):
         return 0
     has_left = is_later & (costs < chance - MIN_PROGRESS * (chance - threshold))
     return len(np.setdiff1d(_once(ids[is_later]), _once(ids[has_left])))

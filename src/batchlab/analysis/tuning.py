@@ -9,6 +9,9 @@ from typing import Literal
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.steps_to_result import StepsToResult
 
+RATES = ("learning_rate", "lr")
+"""What the learning rate may be called; a workload has one of them."""
+
 Quantity = Literal["learning_rate", "momentum", "effective_learning_rate"]
 
 
@@ -55,7 +58,12 @@ class TunedPoint:
     @property
     def learning_rate(self) -> float | None:
         """The (initial) learning rate; None for a workload without one."""
-        return self.metaparameters.get("learning_rate")
+        return None if self.rate_name is None else self.metaparameters[self.rate_name]
+
+    @property
+    def rate_name(self) -> str | None:
+        """What the learning rate is called; None for a workload without one."""
+        return next((name for name in RATES if name in self.metaparameters), None)
 
     @property
     def momentum(self) -> float | None:
@@ -64,7 +72,10 @@ class TunedPoint:
 
     @property
     def effective_learning_rate(self) -> float | None:
-        """learning_rate / (1 - momentum), the step for each unit of a lasting gradient; no momentum is 0."""
+        """learning_rate / (1 - momentum), the step for each unit of a lasting gradient; no momentum is 0.
+
+        None for a momentum of 1, with which steps grow without end.
+        """
         return _effective_learning_rate(self.metaparameters)
 
 
@@ -115,8 +126,8 @@ def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
 
 
 def _effective_learning_rate(point: dict[str, float]) -> float | None:
-    rate = point.get("learning_rate")
-    return None if rate is None else rate / (1 - point.get("momentum", 0.0))
+    rate, momentum = point.get("learning_rate"), point.get("momentum", 0.0)
+    return None if rate is None or momentum >= 1 else rate / (1 - momentum)
 
 
 def _spread(values: Sequence[float | None]) -> tuple[float, float] | None:

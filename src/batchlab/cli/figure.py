@@ -192,7 +192,7 @@ def _draw_of_throughput(
     if len(sweeps) > 1:
         raise typer.BadParameter(f"{kind.name} shows one sweep; give --sweep once")
     results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
-    check_one_batch_size(results.sweep)
+    check_one_batch_size(results.sweep, summary)
     throughput = needed_throughput(store, results.sweep)
     if kind.needs == "throughput":
         source: object = throughput

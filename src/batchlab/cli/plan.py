@@ -128,7 +128,7 @@ def _of_lab(
     given = None if throughput is None else given_throughput(throughput)
     store = Lab.open(lab)
     results, summary = summarise_sweep(store, workload, sweep, goal, trials)
-    check_one_batch_size(results.sweep)
+    check_one_batch_size(results.sweep, summary)
     times = given or needed_throughput(store, results.sweep)
     times = replace(times, train_examples=num_train_examples(results.sweep))
     workers = max_workers or times.planned_workers[-1]

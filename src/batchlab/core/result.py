@@ -12,6 +12,7 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import IMPORTED, Protocol
 from batchlab.core.space import SearchSpace
 from batchlab.core.trial import Status, Trial
+from batchlab.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class StudyResult:
 
     def first_complete(self, num_trials: int | None = None) -> tuple[Trial, ...]:
         """Return the first `num_trials` complete trials in ascending id; all of them where None."""
+        if num_trials is not None and num_trials < 1:
+            raise InputError(f"num_trials = {num_trials} selects no trial. Use 1 or more.")
         complete = [trial for trial in self.trials if trial.status is Status.COMPLETE]
         return tuple(complete[:num_trials])
 

@@ -8,11 +8,12 @@ from functools import partial
 from itertools import chain
 
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
+from batchlab.analysis.tuning import RATES
 from batchlab.errors import InputError
 from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Axis, Panel, Point, Series
-from batchlab.plots.quantities import RATES, PointQuantity, effective_learning_rate, point_quantity
+from batchlab.plots.quantities import PointQuantity, effective_learning_rate, point_quantity
 from batchlab.plots.scales import linear_axis, log_axis
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import BATCH_SIZE
@@ -98,8 +99,13 @@ def _quantities(names: Mapping[str, None], points: Sequence[TunedPoint]) -> Iter
     rate = next((name for name in RATES if name in names), None)
     for name in names:
         yield _tuned(points, point_quantity(name), has_guides=name in RATES)
-        if name == "momentum" and rate:
+        if name == "momentum" and rate and _is_below_1(points, name):
             yield _tuned(points, effective_learning_rate(rate), has_guides=True)
+
+
+def _is_below_1(points: Sequence[TunedPoint], name: str) -> bool:
+    every = [each for point in points for each in (point.metaparameters, *point.top)]
+    return all(each.get(name, 0.0) < 1 for each in every)
 
 
 def _tuned(points: Sequence[TunedPoint], quantity: PointQuantity, has_guides: bool) -> TunedQuantity:

@@ -14,6 +14,7 @@ from batchlab.analysis import (
     is_cut_short,
 )
 from batchlab.analysis.text import count
+from batchlab.analysis.tuning import RATES
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial
@@ -22,7 +23,7 @@ from batchlab.plots.axes import power_ticks
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.goal_line import goal_line
 from batchlab.plots.panel import Axis, Kind, Panel, Point, Series
-from batchlab.plots.quantities import RATES, PointQuantity, point_quantity
+from batchlab.plots.quantities import PointQuantity, point_quantity
 from batchlab.plots.scales import value_axis
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.style import ShownFigure

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-RATES = ("learning_rate", "lr")
-"""What the learning rate may be called; a workload has one of them."""
+from batchlab.analysis.tuning import RATES
 
 _MINUS = "\N{MINUS SIGN}"
 

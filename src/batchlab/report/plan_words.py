@@ -80,7 +80,7 @@ def _learning_rate(plan: TrainingPlan, row: PlanRow) -> str:
     if point is None or point.learning_rate is None:
         return ""
     found, around = _rate_region(point, point.learning_rate), _rates_around(plan, point)
-    others = {name: value for name, value in point.metaparameters.items() if name != "learning_rate"}
+    others = {name: value for name, value in point.metaparameters.items() if name != point.rate_name}
     named = ", ".join(f"{name.replace('_', ' ')} {format_value(value)}" for name, value in others.items())
     where = "" if point.batch_size == row.batch_size else f"as found at batch size {count(point.batch_size)}"
     more = ", ".join(text for text in (named and f"with {named}", where, around) if text)
@@ -89,7 +89,7 @@ def _learning_rate(plan: TrainingPlan, row: PlanRow) -> str:
 
 def _rate_region(point: TunedPoint, best: float) -> str:
     """Return the learning rates of the top trials, or where those are too few, the best alone."""
-    low, high = (format_value(rate) for rate in point.region_of("learning_rate") or (best, best))
+    low, high = (format_value(rate) for rate in point.region_of(point.rate_name or "") or (best, best))
     return format_value(best) if low == high else f"{low} to {high}, best {format_value(best)}"
 
 
@@ -98,7 +98,7 @@ def _rates_around(plan: TrainingPlan, point: TunedPoint) -> str:
     place = plan.tuned.index(point)
     near = [one for one in plan.tuned[max(0, place - 1) : place + 2] if one.learning_rate is not None]
     rates = [one.learning_rate for one in near if one.learning_rate is not None]
-    if point.region_of("learning_rate") or min(rates) == max(rates):
+    if point.region_of(point.rate_name or "") or min(rates) == max(rates):
         return ""
     sizes = f"{count(near[0].batch_size)} to {count(near[-1].batch_size)}"
     return f"the best at batch sizes {sizes} were {format_value(min(rates))} to {format_value(max(rates))}"
@@ -164,7 +164,8 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
         yield "Fewer than three batch sizes met the goal: there is no curve between or beyond them."
     if not summary.is_confirmed and not summary.protocol.is_closed_form:
         are_minima = "are" if fit is None else "follow a curve of"
-        yield f"{confirmation(summary) or 'Not confirmed.'} Steps here {are_minima} minima, which are lucky."
+        lucky = "" if plan.curve.is_confirmed else f" Steps here {are_minima} minima, which are lucky."
+        yield f"{confirmation(summary) or 'Not confirmed.'}{lucky}"
     if fit is not None and fit.warning:
         yield fit.warning
     if fit is not None and fit.b_crit is None:

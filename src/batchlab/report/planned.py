@@ -38,9 +38,10 @@ def _newest(lab: Lab, sweep: StoredSweep) -> tuple[ThroughputRecord | None, list
     return next((record for record in records if record.is_of(sweep)), None), problems
 
 
-def check_one_batch_size(sweep: StoredSweep) -> None:
+def check_one_batch_size(sweep: StoredSweep, summary: WorkloadSummary) -> None:
     """Raise InputError for a sweep whose batch size changes while it trains: its steps have no one time."""
-    if sweep.spec is not None and sweep.spec.workload.schedules_batch_size:
+    is_scheduled = sweep.spec is not None and sweep.spec.workload.schedules_batch_size
+    if is_scheduled or not summary.has_one_batch_size:
         raise InputError(
             f"Sweep {sweep.name} changes its batch size while it trains: its steps do not take the same time, and no "
             "plan is made of it. Plan with a sweep of constant batch sizes, or give numbers: --steps, --throughput."
@@ -110,7 +111,7 @@ def plan_of(lab: Lab, sweep: StoredSweep, summary: WorkloadSummary) -> tuple[Tra
         return None, problems
     try:
         throughput = measured_throughput(record)
-        check_one_batch_size(sweep)
+        check_one_batch_size(sweep, summary)
         return plan_summary(summary, throughput, throughput.planned_workers[-1]), problems
     except InputError:
         return None, problems

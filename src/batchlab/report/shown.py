@@ -60,6 +60,8 @@ class ShownSummary(WorkloadSummary):
     def to_pandas(self) -> DataFrame:
         """Return a data frame with a row for each batch size; `steps` is the headline's answer.
 
+        Metaparameters have columns of their own; one that is called `steps` is in `metaparameters.steps`.
+
         InputError without pandas, which batchlab itself does not need.
         """
         try:
@@ -75,7 +77,7 @@ class ShownSummary(WorkloadSummary):
     def _record(self, row: StepsToResult) -> dict[str, Any]:
         estimate = row.estimate(self.headline)
         tuned = next((point.metaparameters for point in self.tuned if point.batch_size == row.batch_size), {})
-        return {
+        record = {
             "batch_size": row.batch_size,
             "answer": self.headline,
             "steps": estimate.value,
@@ -88,5 +90,5 @@ class ShownSummary(WorkloadSummary):
             "incomplete": row.incomplete,
             "stuck": row.stuck,
             "regime": self.regimes.regime_of(row.batch_size) if self.regimes and row.is_reached else None,
-            **tuned,
         }
+        return record | {(f"metaparameters.{name}" if name in record else name): tuned[name] for name in tuned}

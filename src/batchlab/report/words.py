@@ -14,7 +14,7 @@ from batchlab.analysis.interval import Interval
 from batchlab.analysis.regime_end import RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.core.goal import Goal
-from batchlab.report.tables import format_interval, format_steps, span
+from batchlab.report.tables import best_interval, format_steps, span
 
 _ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
 
@@ -24,7 +24,7 @@ def answer(summary: WorkloadSummary) -> str:
     best = summary.best
     if best is None:
         return f"No trial reached {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_n(summary)})."
-    if best.start_met:
+    if best.estimate(summary.headline).value == 0:
         return f"{summary.goal} is met at step 0, before any training: that tells nothing about batch sizes."
     sentences = [_fewest(summary, best)]
     if sum(row.is_reached for row in summary.rows) == 1:
@@ -53,10 +53,14 @@ def protocol(summary: WorkloadSummary) -> str:
     """Return how the trials were trained, and so what the numbers hold for."""
     how = {
         "race": _race(summary),
-        "full": "Full protocol: every trial was trained to its budget.",
+        "full": f"Full protocol: every trial was trained to its budget{_or_ended_alone(summary)}.",
         "imported": "Imported: these trials were not run here, and their minimum is the paper's statistic.",
     }[summary.protocol.kind]
     return f"{how} {confirmed}" if (confirmed := confirmation(summary)) else how
+
+
+def _or_ended_alone(summary: WorkloadSummary) -> str:
+    return ", or ended by itself before" if any(row.ended_alone for row in summary.rows) else ""
 
 
 def left_out(number: int, of: str = "its archive") -> str:
@@ -150,9 +154,7 @@ def facts(values: Mapping[str, Any], place: str = "") -> list[tuple[str, str]]:
 def _fewest(summary: WorkloadSummary, best: StepsToResult) -> str:
     value = best.estimate(summary.headline).value
     assert value is not None
-    # An interval of a median knows nothing of the choice among batch sizes: simulated, it then covers 87 to 93 %.
-    is_chosen = summary.headline == "confirmed" and sum(row.is_reached for row in summary.rows) > 1
-    interval = "" if is_chosen else format_interval(best, summary)
+    interval = best_interval(summary, best)
     shown = f"{format_steps(value)} (95 % interval {interval})" if interval else format_steps(value)
     return f"The fewest steps to {summary.goal} are {shown} at batch size {count(best.batch_size)}: {_what(summary)}."
 
@@ -163,7 +165,8 @@ def _what(summary: WorkloadSummary) -> str:
         return f"the median over {_seeds(summary)} fresh seeds of the best configuration, from {_n(summary)}"
     if summary.headline == "best_of":
         numbers = [row.best_of.m for row in summary.rows if row.best_of]
-        return f"the median of what the best of {span(numbers)} trials needs, from {_n(summary)}"
+        trials = "one trial" if max(numbers) == 1 else f"the best of {span(numbers)} trials"
+        return f"the median of what {trials} needs, from {_n(summary)}"
     return f"the minimum of {_n(summary)}, {_no_interval(summary)}"
 
 
@@ -179,7 +182,7 @@ def _no_interval(summary: WorkloadSummary) -> str:
         return "points of a grid, which give no interval"
     if summary.protocol.kind == "imported":
         return "the paper's statistic, which has no interval"
-    if min(row.num_trials for row in summary.rows) < MIN_TRIALS:
+    if _fewest_trials(summary) < MIN_TRIALS:
         return f"too few for an interval ({MIN_TRIALS} give one)"
     return "of which too few met the goal for an interval"
 
@@ -355,7 +358,11 @@ def _confirmed_otherwise(summary: WorkloadSummary, goals: Collection[Goal]) -> s
     """Return what was confirmed in place of what is asked: another goal, or more trials or batch sizes."""
     if summary.goal not in goals:
         return f"Not confirmed: fresh seeds were trained to {' and '.join(sorted(map(str, goals)))}, not to this goal."
-    sizes = [row.batch_size for row in summary.rows if row.is_reached and row.confirmed is None]
+    lacking = [row for row in summary.rows if row.is_reached and row.confirmed is None]
+    sizes = [row.batch_size for row in lacking if row.confirmed_goal is None]
+    if sizes:
+        return f"Not confirmed at batch size {listed(sizes)}: no point was trained again there."
+    sizes = [row.batch_size for row in lacking]
     return (
         f"Not confirmed at batch size {listed(sizes)}: the points that were trained again are not among these trials."
     )

@@ -13,8 +13,9 @@ def fit_section(findings: Findings, anchor: str) -> Section | None:
     fit = findings.summary.fit
     if fit is None:
         return None
-    method = Paragraph("Steps = S_min + E_min / batch size, least squares on the logarithm of steps.")
-    return Section("Fit", (method, Facts(words.fit_facts(fit)), _residuals(fit)))
+    how = "maximum likelihood, where what was not reached is a lower bound," if fit.censored else "least squares"
+    method = f"Steps = S_min + E_min / batch size, by {how} on the logarithm of steps."
+    return Section("Fit", (Paragraph(method), Facts(words.fit_facts(fit)), _residuals(fit)))
 
 
 def _residuals(fit: CriticalBatchFit) -> Table:
