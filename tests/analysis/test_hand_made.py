@@ -183,6 +183,13 @@ def test_steps_without_the_best_trials(ten, twenty):
         steps_without_best(ten, GOAL, -1)
 
 
+@pytest.mark.parametrize("most", [-1, math.nan])
+def test_a_budget_below_nothing_is_refused(ten, most):
+    for apply in (apply_step_budget, apply_example_budget):
+        with pytest.raises(InputError, match=f"A budget of {most} "):
+            apply(ten, most)
+
+
 def test_steps_relative_to_one_batch_size(ten, twenty, forty):
     goal = Goal.read("val/error < 0.21")
     points = normalise_steps([steps_to_result(one, goal) for one in (ten, twenty, forty)], 10)

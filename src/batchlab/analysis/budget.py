@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from batchlab.analysis.full_protocol import as_full
 from batchlab.core.result import StudyResult
+from batchlab.errors import InputError
 
 
 def apply_step_budget(result: StudyResult, max_steps: float) -> StudyResult | None:
@@ -23,6 +24,7 @@ def apply_step_budget(result: StudyResult, max_steps: float) -> StudyResult | No
     >>> apply_step_budget(example_study(), 301) is None
     True
     """
+    _check_budget(max_steps, "steps")
     if result.end_step < max_steps:
         return None
     return as_full(within_steps(result, max_steps), math.floor(max_steps))
@@ -37,10 +39,16 @@ def apply_example_budget(result: StudyResult, max_examples: float) -> StudyResul
     >>> [apply_example_budget(study, 64 * 400) is not None for study in example_workload()]
     [False, False, True]
     """
+    _check_budget(max_examples, "examples")
     if result.end_examples < max_examples:
         return None
     cut = replace(result, measurements=result.measurements.where(result.examples <= max_examples))
     return as_full(cut, result.end_step_within(max_examples))
+
+
+def _check_budget(most: float, unit: str) -> None:
+    if not most >= 0:
+        raise InputError(f"A budget of {most} {unit} is none. Use 0 or more.")
 
 
 def within_steps(result: StudyResult, max_steps: float) -> StudyResult:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from batchlab.analysis.full_protocol import check_full
 from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps
 from batchlab.core.goal import Goal
@@ -28,4 +30,5 @@ def steps_without_best(
         check_full(result, "What remains without the best trials")
     steps = first_steps(result, goal, num_trials)
     ranked = sorted(steps, key=lambda trial_id: (steps[trial_id] is None, steps[trial_id] or 0, trial_id))
-    return fewest_steps(result, goal, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})
+    found = fewest_steps(result, goal, {trial_id: steps[trial_id] for trial_id in ranked[num_removed:]})
+    return replace(found, best_of=None) if num_removed else found  # what is left is no random draw
