@@ -1,6 +1,6 @@
 """A Hugging Face model, studied: a tiny BERT tells which half of its vocabulary most words of a sentence come from.
 
-Made from its config with random weights, so that nothing is fetched. It needs `pip install "batchlab[hugging-face]"`.
+Made from its config with random weights, so that nothing is fetched. It needs `pip install '.[hugging-face]'`.
 Run it with `batchlab run 04_hugging_face.py`.
 """
 

@@ -315,7 +315,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError("--executor ray needs Ray: pip install 'batchlab[ray]'.") from None
+        raise InputError("--executor ray needs Ray: install batchlab with its extra [ray].") from None
     return ray
 
 
