@@ -39,6 +39,7 @@ def test_kills_of_workers_leave_no_trace(make_nqm, tmp_path):
     assert workers() == []
 
 
+@pytest.mark.slow
 def test_networks_whose_workers_are_killed_come_to_the_same_bits(make_digits, tmp_path):
     """One before the race is over, one among the replicates, or wherever luck has it."""
     changes = {"sweep.batch_sizes": [64], "sweep.confirm": {"seeds": 2, "points": 1}, "engine.checkpoint_seconds": 0.05}
