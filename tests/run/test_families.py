@@ -74,9 +74,13 @@ LONG = ("cifar_10/resnet_8/nesterov_momentum", "cifar_10/resnet_8/sgd", "mnist/s
 """Workloads that take many seconds: CIFAR-10 has to be restored."""
 
 
+LONG_MODELS = ("resnet_50", "lstm", "transformer_wide")
+"""Models that take many seconds, each of which has a smaller relative among the others or tests of its own."""
+
+
 def cases() -> list[Any]:
     """Return all names; those that take long, and all but the first of each model, as cases for the long tests."""
-    found, models = [], set()
+    found, models = [], set(LONG_MODELS)
     for name in paper_names():
         model = name.split("/")[-2]
         is_short = name not in LONG and model not in models
