@@ -63,7 +63,7 @@ class _Tried:
         """Return the power of two next to a batch size, where nothing as close was tried."""
         power = 2 ** max(0, round(math.log2(batch_size)))
         is_tried = any(abs(math.log2(size / power)) < 0.5 for size in self.all)
-        return "" if is_tried else f"batch size {count(power)}, or "
+        return "" if is_tried else f"batch size {count(power)}"
 
     def _at(self, batch_size: int) -> str:
         """Return a batch size to train at; longer, where it was tried and did not meet the goal."""
@@ -85,7 +85,7 @@ def _too_few(rows: Sequence[StepsToResult]) -> str | None:
 
 def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str | None:
     if end.low is None and end.high is None:
-        return f"{what} is not known: {_more(rows, 4.0)} might tell."
+        return f"{what} is not known: {_ways(_more(rows, 4.0))} might tell."
     if end.high is None:
         return _seen_from_below(what, end, rows, tried)
     if end.low is None:
@@ -93,17 +93,25 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
     if end.octaves <= MAX_OCTAVES:
         return None
     factor = significant(end.high / end.low, 2)
-    middle = tried.near(math.sqrt(end.low * end.high))
-    more = _more(rows, end.octaves / MAX_OCTAVES)
-    way_out = f"{middle}{more}{',' if middle and not more.endswith(',') else ''}"
-    return f"{what} is known to a factor of {factor} only: {way_out} might tell."
+    ways = _ways(tried.near(math.sqrt(end.low * end.high)), _more(rows, end.octaves / MAX_OCTAVES))
+    return f"{what} is known to a factor of {factor} only: {ways} might tell."
 
 
 def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str:
     if end.value is None or end.low is None:
         return f"{what} was not seen: {tried.above} would tell."
-    ways = f"{_more(rows, 4.0).removesuffix(',')}, or a batch size larger than {count(rows[-1].batch_size)},"
+    ways = _ways(_more(rows, 4.0), f"a batch size larger than {count(rows[-1].batch_size)}")
     return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} might tell."
+
+
+def _ways(*ways: str) -> str:
+    """Return the ways out, as they stand before a verb; an empty one is none.
+
+    >>> _ways("", "more trials"), _ways("batch size 8", "more trials")
+    ('more trials', 'batch size 8, or more trials,')
+    """
+    text = ", or ".join(way for way in ways if way)
+    return f"{text}," if ", " in text else text
 
 
 def _more(rows: Sequence[StepsToResult], factor: float) -> str:
@@ -113,5 +121,5 @@ def _more(rows: Sequence[StepsToResult], factor: float) -> str:
     """
     fewest = min(row.num_trials for row in rows)
     seeds = [row.confirmed.seeds for row in rows if row.confirmed and row.confirmed.steps]
-    more = f", confirmed with more than {min(seeds)} seeds," if len(seeds) == len(rows) else ""
+    more = f", confirmed with more than {min(seeds)} seeds" if len(seeds) == len(rows) else ""
     return f"about {count(max(MIN_TRIALS, math.ceil(min(factor, 8.0) * fewest)))} trials at each batch size{more}"

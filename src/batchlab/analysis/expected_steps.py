@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.expected import Expected
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.analysis.spread import Spread
@@ -117,7 +116,7 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
         s_min=fit.s_min if fit else None,
         e_min=fit.e_min if fit else None,
         spread=Spread.of(fit.hyperbola, fit.batch_sizes) if fit and not fit.is_closed_form else None,
-        tuned=_confirmed(rows, fit) if is_confirmed else {} if fit else _minima(rows),
+        tuned=_tuned(rows, is_confirmed, has_curve=fit is not None),
         is_confirmed=is_confirmed,
         reached=reached,
         missed=missed,
@@ -126,14 +125,15 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     )
 
 
-def _confirmed(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) -> dict[int, Expected]:
-    """Return the confirmed medians; fewer than six seeds have no interval, and then a curve says more."""
-    answers = {row.batch_size: row.estimate("confirmed") for row in rows}
-    told = {size: each for size, each in answers.items() if fit is None or each.interval != NO_INTERVAL}
-    return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
-
-
-def _minima(rows: Sequence[StepsToResult]) -> dict[int, Expected]:
+def _tuned(rows: Sequence[StepsToResult], is_confirmed: bool, has_curve: bool) -> dict[int, Expected]:
+    """Return what stands by itself; minima do so only where there is no curve of them."""
+    if is_confirmed:
+        answers = {row.batch_size: row.estimate("confirmed") for row in rows}
+        # Fewer than six seeds have no interval: then a curve says more.
+        told = {size: each for size, each in answers.items() if not has_curve or each.interval != NO_INTERVAL}
+        return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
+    if has_curve:
+        return {}
     steps = {row.batch_size: (row.steps, None if row.protocol.is_closed_form else NO_INTERVAL) for row in rows}
     return {size: Expected(value, interval) for size, (value, interval) in steps.items() if value is not None}
 

@@ -61,6 +61,11 @@ class TunedPoint:
         return None if self.rate_name is None else self.metaparameters[self.rate_name]
 
     @property
+    def learning_rate_region(self) -> tuple[float, float] | None:
+        """The smallest and the largest learning rate over the top trials; None without them."""
+        return None if self.rate_name is None else self.region.get(self.rate_name)
+
+    @property
     def rate_name(self) -> str | None:
         """What the learning rate is called; None for a workload without one."""
         return next((name for name in RATES if name in self.metaparameters), None)

@@ -89,7 +89,7 @@ def _learning_rate(plan: TrainingPlan, row: PlanRow) -> str:
 
 def _rate_region(point: TunedPoint, best: float) -> str:
     """Return the learning rates of the top trials, or where those are too few, the best alone."""
-    low, high = (format_value(rate) for rate in point.region_of(point.rate_name or "") or (best, best))
+    low, high = (format_value(rate) for rate in point.learning_rate_region or (best, best))
     return format_value(best) if low == high else f"{low} to {high}, best {format_value(best)}"
 
 
@@ -98,7 +98,7 @@ def _rates_around(plan: TrainingPlan, point: TunedPoint) -> str:
     place = plan.tuned.index(point)
     near = [one for one in plan.tuned[max(0, place - 1) : place + 2] if one.learning_rate is not None]
     rates = [one.learning_rate for one in near if one.learning_rate is not None]
-    if point.region_of(point.rate_name or "") or min(rates) == max(rates):
+    if point.learning_rate_region or min(rates) == max(rates):
         return ""
     sizes = f"{count(near[0].batch_size)} to {count(near[-1].batch_size)}"
     return f"the best at batch sizes {sizes} were {format_value(min(rates))} to {format_value(max(rates))}"
@@ -152,9 +152,6 @@ def _by_deadline(plan: TrainingPlan) -> Iterator[str]:
             yield f"{short}: with all of the time it might do better ({way_out})."
 
 
-_CLOSER = "These steps follow a curve with another shape more closely than the hyperbola"
-
-
 def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iterator[str]:
     if summary is None:
         yield "Steps were given and are taken as exact."
@@ -171,8 +168,9 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
     if fit is not None and fit.b_crit is None:
         yield "So nothing is said of batch sizes beyond those that met the goal."
     if summary.regimes is not None and summary.regimes.source == "shape":
-        why = "A hyperbola does not describe these steps well" if summary.regimes.departs else _CLOSER
-        yield f"{why}: batch sizes that were not tuned may be off by more."
+        poor = "A hyperbola does not describe these steps well"
+        closer = "These steps follow a curve with another shape more closely than the hyperbola"
+        yield f"{poor if summary.regimes.departs else closer}: batch sizes that were not tuned may be off by more."
     above = [size for size in plan.curve.missed if size > plan.curve.reached[-1]]
     if above:
         yield f"Batch size {listed(above)} missed the goal: nothing is said of it, nor of larger ones."

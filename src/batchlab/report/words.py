@@ -53,14 +53,10 @@ def protocol(summary: WorkloadSummary) -> str:
     """Return how the trials were trained, and so what the numbers hold for."""
     how = {
         "race": _race(summary),
-        "full": f"Full protocol: every trial was trained to its budget{_or_ended_alone(summary)}.",
+        "full": _full(summary),
         "imported": "Imported: these trials were not run here, and their minimum is the paper's statistic.",
     }[summary.protocol.kind]
     return f"{how} {confirmed}" if (confirmed := confirmation(summary)) else how
-
-
-def _or_ended_alone(summary: WorkloadSummary) -> str:
-    return ", or ended by itself before" if any(row.ended_alone for row in summary.rows) else ""
 
 
 def left_out(number: int, of: str = "its archive") -> str:
@@ -107,11 +103,12 @@ def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
     found = summary.regimes
     if found is None:
         return []
-    source = {
-        "fit": "the fit: its slope on log axes is -0.8 and -0.2 at the two ends",
-        "shape": "the closest convex curve"
-        + (": the hyperbola does not hold here" if found.departs else ", which these steps follow more closely"),
-    }[found.source]
+    if found.source == "fit":
+        source = "the fit: its slope on log axes is -0.8 and -0.2 at the two ends"
+    elif found.departs:
+        source = "the closest convex curve: the hyperbola does not hold here"
+    else:
+        source = "the closest convex curve, which these steps follow more closely"
     return [
         ("Perfect scaling (efficiency of 80 % or more) up to", _end_text(found.perfect_up_to, summary)),
         ("At most a fifth of the steps left to save from", _end_text(found.maximal_from, summary)),
@@ -333,6 +330,11 @@ def _race(summary: WorkloadSummary) -> str:
     until = "soon after" if factor is None else "with" if factor == 1 else f"at {factor:g} times the steps of"
     goal = "the sweep's goal"
     return f"Raced: trials ended {until} the first that met {goal}, so counts of diverged and stuck ones end there."
+
+
+def _full(summary: WorkloadSummary) -> str:
+    alone = ", or ended by itself before" if any(row.ended_alone for row in summary.rows) else ""
+    return f"Full protocol: every trial was trained to its budget{alone}."
 
 
 def confirmation(summary: WorkloadSummary) -> str | None:
