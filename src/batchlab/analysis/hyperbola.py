@@ -57,7 +57,7 @@ class PowerLaw:
     aic_difference: float
     """AIC of this curve minus that of the hyperbola, +2 at the most, for the one parameter more.
 
-    From few batch sizes it says little: below -2 for a third of true hyperbolas with five, for 7 % with thirteen.
+    From few batch sizes it says little: below -2 for a quarter of true hyperbolas with five, for 9 % with thirteen.
     """
 
 
