@@ -29,6 +29,16 @@ def test_splits_have_the_sizes_that_the_facts_promise(loaded):
     assert loaded.num_classes == facts.num_classes == 10
 
 
+def test_the_file_is_read_as_scikit_learn_reads_it(monkeypatch):
+    read = digits._read()
+    monkeypatch.setattr("pathlib.Path.is_file", lambda path: False)
+    theirs = digits._read()
+
+    for ours, expected in zip(read, theirs, strict=True):
+        assert ours.dtype == expected.dtype
+        assert np.array_equal(ours, expected)
+
+
 def test_the_split_never_changes(loaded):
     """Every stored result on digits depends on this order."""
     _, labels = joined(loaded)

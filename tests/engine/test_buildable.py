@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import resource
+import subprocess
+import sys
 
 import pytest
 import torch
 
 from batchlab.core.workload import Named
 from batchlab.data import registry as data
+from batchlab.engine import buildable
 from batchlab.engine.buildable import check_buildable
 from batchlab.engine.device import find_device
 from batchlab.errors import SpecError
+from batchlab.models.registry import build_model
 from batchlab.spec.load import load_sweep
 
 CPU = torch.device("cpu")
@@ -76,6 +80,33 @@ def test_a_network_that_cannot_be_built_is_refused_and_takes_no_memory(model, da
 )
 def test_the_networks_of_the_paper_can_be_built(model, dataset):
     check(model, dataset)
+
+
+@pytest.mark.parametrize("model", ["fc_128", "fc_256_256_256", "softmax_regression", "simple_cnn_base"])
+def test_zeros_tell_of_a_small_network_what_empty_shapes_do(model, monkeypatch):
+    """To a twentieth: convolutions on the processor keep some tensors in a layout of their own."""
+    facts = data.facts(Named(name="mnist"))
+    with buildable.META:
+        network = build_model(Named(name=model), facts.input_shape, 10)
+    of_zeros = buildable._bytes_kept(network, facts)
+    monkeypatch.setattr("batchlab.engine.buildable.SMALL_NETWORK", 0)
+
+    assert of_zeros == pytest.approx(buildable._bytes_kept(network, facts), rel=0.05)
+
+
+def test_a_small_network_is_checked_without_the_compiler_of_pytorch():
+    """It takes two seconds to import, and every run would."""
+    code = (
+        "import sys, torch; from batchlab.data import registry as data; from batchlab.spec.load import load_sweep\n"
+        "from batchlab.engine.buildable import check_buildable\n"
+        "sweep = load_sweep('digits', [])\n"
+        "check_buildable(sweep.studies()[-1], data.facts(sweep.workload.dataset), torch.device('cpu'))\n"
+        "data.load(sweep.workload.dataset, None)\n"
+        "sys.exit(', '.join({'torch._dynamo', 'sympy', 'sklearn'} & set(sys.modules)) or None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_microbatch_that_fits_into_no_memory_is_refused():

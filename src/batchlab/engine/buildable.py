@@ -1,13 +1,17 @@
 """Whether a network can be built for a dataset and fits into the memory: tried without a number in it.
 
 Tensors on PyTorch's device `meta` have shapes and no contents, so that a forward pass takes milliseconds and no memory,
-and fails wherever the real one would.
+and fails wherever the real one would. Its first one takes two seconds, though, to import what it is made with: where
+network and examples are small, a pass over zeros tells the same at once.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
+from torch.func import functional_call
 
 from batchlab.core.study import Study
 from batchlab.data.base import DatasetFacts
@@ -20,6 +24,9 @@ NUMBERS = 3
 """Matrices as large as the parameters: these, their gradients, and what the optimizer keeps."""
 
 META = torch.device("meta")
+
+SMALL_NETWORK, SMALL_INPUTS = 10_000_000, 10_000
+"""Numbers in a network and in the inputs of a ghost up to which both are small."""
 
 
 def check_buildable(study: Study, facts: DatasetFacts, device: torch.device) -> None:
@@ -71,8 +78,11 @@ def _check_examples(study: Study, model: Network, facts: DatasetFacts, memory: f
 
 def _bytes_kept(model: Network, facts: DatasetFacts) -> int:
     """Return what the forward pass of one ghost keeps for its backward pass."""
+    shape = (model.ghost_size, *facts.input_shape)
     dtype = torch.int64 if facts.task == "language_model" else torch.float32
-    inputs = torch.empty((model.ghost_size, *facts.input_shape), dtype=dtype, device=META)
+    is_small = num_parameters(model) <= SMALL_NETWORK and math.prod(shape) <= SMALL_INPUTS
+    contents: dict[str, Tensor] = _zeros(model) if is_small else dict(model.named_parameters())
+    inputs = torch.zeros(shape, dtype=dtype, device="cpu" if is_small else META)
     kept: dict[int, Tensor] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -80,8 +90,14 @@ def _bytes_kept(model: Network, facts: DatasetFacts) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        logits = model(inputs)
-    owned = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+        logits = functional_call(model, contents, (inputs,))
+    owned = {tensor.untyped_storage()._cdata for tensor in contents.values()}
     return logits.nbytes + sum(
         tensor.untyped_storage().nbytes() for storage, tensor in kept.items() if storage not in owned
     )
+
+
+def _zeros(model: Network) -> dict[str, Tensor]:
+    """Return a zero for every number of a network that has none."""
+    parameters = {name: torch.zeros(each.shape, requires_grad=True) for name, each in model.named_parameters()}
+    return parameters | {name: torch.zeros(each.shape, dtype=each.dtype) for name, each in model.named_buffers()}
