@@ -200,19 +200,19 @@ def _maker(spec: dict[str, Any]) -> Callable[..., Sweep]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_nqm() -> Callable[..., Sweep]:
     """Return a function that makes a sweep of the noisy quadratic model, with values set by their dotted places."""
     return _maker(NQM)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_digits() -> Callable[..., Sweep]:
     """Return a function that makes a short sweep of digits."""
     return _maker(DIGITS)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_scripted() -> Callable[..., Sweep]:
     """Return a function that makes a sweep for `ScriptedTrainer`."""
     return _maker(SCRIPTED)

@@ -31,7 +31,10 @@ def test_the_confirmed_intervals_that_are_given_cover_after_choosing_among_point
         assert row["given"] != "yes" or row["coverage"] >= 0.9, row
 
 
-@pytest.mark.parametrize("number", range(33))
+EVERY_THIRD = [i if i % 3 == 0 else pytest.param(i, marks=pytest.mark.slow) for i in range(33)]
+
+
+@pytest.mark.parametrize("number", EVERY_THIRD)
 def test_the_critical_batch_size_covers(coverage, number):
     (row,) = coverage.measure_critical_batch(200, coverage.DESIGNS[number : number + 1])
 

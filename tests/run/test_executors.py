@@ -23,6 +23,7 @@ class TestLocal(ExecutorContract):
         worker.process.join()
 
 
+@pytest.mark.slow
 class TestGang(ExecutorContract):
     """A gang of two, of which the one that follows dies; the trainer knows nothing of exchanges, and both train all."""
 
@@ -35,7 +36,6 @@ class TestGang(ExecutorContract):
         kill_member(executor, rank=1)
 
 
-@pytest.mark.slow
 class TestGangWhoseFirstDies(TestGang):
     @staticmethod
     def kill_worker(executor):

@@ -99,13 +99,19 @@ def sample(tmp_path) -> Path:
     return Path(shutil.copytree(SAMPLES / "format-3", tmp_path / "sample"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def nqm_sweep(make_nqm) -> Sweep:
     return make_nqm({"sweep.max_steps": 60, "sweep.batch_sizes": [1, 16]})
 
 
+@pytest.fixture(scope="session")
+def _nqm(nqm_sweep, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("nqm")
+    run_sweep(nqm_sweep, folder / "lab", num_workers=1)
+    return folder / "lab"
+
+
 @pytest.fixture
-def nqm(nqm_sweep, tmp_path) -> Path:
+def nqm(_nqm, tmp_path) -> Path:
     """A lab with one finished sweep, that `run` completes in no time."""
-    run_sweep(nqm_sweep, tmp_path / "nqm", num_workers=1)
-    return tmp_path / "nqm"
+    return Path(shutil.copytree(_nqm, tmp_path / "nqm"))
