@@ -261,7 +261,7 @@ def test_a_dry_run_whose_pilot_meets_no_goal_says_so(call, small_spec):
 def test_a_dry_run_as_json_holds_one_entry_for_each_study(call, small_spec, tmp_path):
     plan = json.loads(call("run", small_spec, "--dry-run", "--json").out)
 
-    assert list(plan) == ["sweep", "workload", "workers", "protocol", "studies"]
+    assert list(plan) == ["sweep", "workload", "workers", "protocol", "finished", "studies"]
     assert (plan["sweep"], plan["workload"], plan["workers"]) == ("small", "nqm/quadratic/sgd", usable_cores())
     assert plan["protocol"] == "race"
     assert [study["batch_size"] for study in plan["studies"]] == [4, 64]
@@ -273,6 +273,29 @@ def test_a_dry_run_as_json_holds_one_entry_for_each_study(call, small_spec, tmp_
         assert study["pilot"]["trials"] == 3
     assert plan["studies"][1]["pilot"]["goal_steps"] < plan["studies"][1]["expected_steps"] < 200
     assert not (tmp_path / "lab").exists()
+
+
+def test_a_dry_run_leaves_out_what_is_finished_in_the_lab(call, small_spec):
+    call("run", small_spec, "--workers", 1, "--set", "sweep.batch_sizes=[4]")
+    answer = call("run", small_spec, "--dry-run")
+    told = json.loads(call("run", small_spec, "--dry-run", "--json").out)
+    finished = call("run", small_spec, "--dry-run", "--set", "sweep.batch_sizes=[4]")
+    grown = json.loads(call("run", small_spec, "--dry-run", "--json", "--set", "sweep.max_steps=300").out)
+
+    assert "finished in lab and left out: batch size 4" in answer.err
+    assert [line.split(":")[0] for line in answer.err.splitlines()][1:] == ["batch size     64"]
+    assert (told["finished"], [study["batch_size"] for study in told["studies"]]) == ([4], [64])
+    assert (finished.code, finished.out) == (0, "")
+    assert 'sweep "small" is finished in lab as it is asked for: nothing would be trained' in finished.err
+    assert (grown["finished"], [study["batch_size"] for study in grown["studies"]]) == ([], [4, 64])
+
+
+def test_a_dry_run_of_another_spec_than_the_labs_is_refused_as_the_run_would_be(call, refused, small_spec):
+    call("run", small_spec, "--workers", 1)
+
+    assert "was begun with another spec; changed: seed: 0 -> 1" in refused(
+        "run", small_spec, "--dry-run", "--set", "seed=1"
+    )
 
 
 def test_a_run_prints_its_curve_and_what_the_race_saved(batchlab_process, small_spec):

@@ -173,13 +173,21 @@ class SlowExecutor:
 def test_a_long_wait_is_told_now_and_then(make_nqm):
     told = []
 
-    answer = module._answer(SlowExecutor(), CalibrateTask(make_nqm().study(16), {}), told.append)
+    answer = module._answer(SlowExecutor(), CalibrateTask(make_nqm().study(16), {}), "timing", told.append)
 
     assert answer == "answer"
     assert told == [
-        "batch size     16: still measuring, 10 s so far",
-        "batch size     16: still measuring, 20 s so far",
+        "batch size     16: still timing, 10 s so far",
+        "batch size     16: still timing, 20 s so far",
     ]
+
+
+def test_a_pilot_without_a_single_evaluation_says_so(make_nqm):
+    study, pilot = make_nqm().study(16), Pilot(3, 0, None, 0.9, 0.1)
+
+    assert module._describe(Calibration(1, 2.5), pilot, study) == (
+        "2,500,000 us/trial-step; too slow for the pilot: none of its trials came to an evaluation"
+    )
 
 
 def test_pilots_of_a_sweep_are_short(make_nqm, monkeypatch):

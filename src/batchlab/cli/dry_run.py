@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batchlab.cli.options import print_json, print_table
+from batchlab.cli.options import print_json, print_table, warn
 from batchlab.processes import usable_cores
 
 if TYPE_CHECKING:
@@ -31,19 +31,34 @@ _HEADER = [
 
 
 def print_dry_run(
-    sweep: Sweep, data: Path | None, workers: int | None, as_json: bool = False, trainer: Trainer | None = None
+    sweep: Sweep,
+    lab: Path,
+    data: Path | None,
+    workers: int | None,
+    as_json: bool = False,
+    trainer: Trainer | None = None,
 ) -> None:
-    """Print each study with its cost, expected and at most; say on stderr how far the measurements are."""
+    """Print each study that is not finished with its cost; say on stderr how far the measurements are."""
+    from batchlab.optim.registry import with_defaults
+    from batchlab.run.finished import as_stored
+
+    sweep, finished = as_stored(sweep if trainer else with_defaults(sweep), lab)
+    if finished and not as_json:
+        warn(_what_is_finished(sweep, finished, lab))
+    if finished == sweep.search.batch_sizes and not as_json:
+        return
     if sweep.workload.is_own_loop:
-        _print_loop(sweep, workers, as_json)
+        _print_loop(sweep, finished, workers, as_json)
         return
     from batchlab.run.estimate import estimate_sweep
 
-    studies = estimate_sweep(sweep, data, lambda sentence: print(sentence, file=sys.stderr, flush=True), trainer)
+    def tell(sentence: str) -> None:
+        print(sentence, file=sys.stderr, flush=True)
+
+    studies = estimate_sweep(sweep, data, tell, trainer, finished)
     num_workers = workers or usable_cores()
     if as_json:
-        facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}
-        print_json(facts | {"protocol": sweep.search.protocol, "studies": [asdict(study) for study in studies]})
+        print_json(_facts(sweep, finished, num_workers) | {"studies": [asdict(study) for study in studies]})
         return
     goal, protocol = sweep.search.hardest_goal, sweep.search.protocol
     print(f"Sweep {sweep.name}: {sweep.workload.name}, goal {goal}, {protocol} protocol")
@@ -51,13 +66,26 @@ def print_dry_run(
     print(*_sentences(sweep, studies, num_workers), sep="\n")
 
 
-def _print_loop(sweep: Sweep, workers: int | None, as_json: bool) -> None:
+def _what_is_finished(sweep: Sweep, finished: tuple[int, ...], lab: Path) -> str:
+    from batchlab.analysis.text import listed
+
+    if finished == sweep.search.batch_sizes:
+        return f'sweep "{sweep.name}" is finished in {lab} as it is asked for: nothing would be trained'
+    return f"finished in {lab} and left out: batch size {listed(finished)}"
+
+
+def _facts(sweep: Sweep, finished: tuple[int, ...], num_workers: int) -> dict[str, Any]:
+    facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}
+    return facts | {"protocol": sweep.search.protocol, "finished": finished}
+
+
+def _print_loop(sweep: Sweep, finished: tuple[int, ...], workers: int | None, as_json: bool) -> None:
     """Print the studies of a loop of the user's own, of which nothing is run: what it costs is not known."""
     from batchlab.run.executors import default_workers
     from batchlab.search.samplers import draw_points
 
     num_workers = workers or default_workers(sweep)
-    facts = {"sweep": sweep.name, "workload": sweep.workload.name, "workers": num_workers}
+    left = [study for study in sweep.studies() if study.batch_size not in finished]
     studies = [
         {
             "batch_size": study.batch_size,
@@ -67,16 +95,16 @@ def _print_loop(sweep: Sweep, workers: int | None, as_json: bool) -> None:
             "max_steps": study.max_steps,
             "first_point": draw_points(study)[0],
         }
-        for study in sweep.studies()
+        for study in left
     ]
     if as_json:
-        print_json(facts | {"protocol": sweep.search.protocol, "studies": studies})
+        print_json(_facts(sweep, finished, num_workers) | {"studies": studies})
         return
     print(f"Sweep {sweep.name}: goal {sweep.search.hardest_goal}, {sweep.search.protocol} protocol")
     columns = [0, 1, 2, 3, -1]
     print_table([_HEADER[i] for i in columns], [_loop_cells(study) for study in studies])
-    steps = sum((study.trials + study.num_replicates) * study.max_steps for study in sweep.studies())
-    if any(study.num_replicates for study in sweep.studies()):
+    steps = sum((study.trials + study.num_replicates) * study.max_steps for study in left)
+    if any(study.num_replicates for study in left):
         print(CONFIRMED)
     print(
         f"At most {steps:,} steps, if no trial diverges, {num_workers} trials at once. "

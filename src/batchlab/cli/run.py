@@ -73,7 +73,7 @@ def run(
 
         check_kind(executor)
 
-        print_dry_run(sweep, data, workers, as_json, None if own is None else own.make_trainer())
+        print_dry_run(sweep, lab, data, workers, as_json, None if own is None else own.make_trainer())
         return
     from batchlab.cli.curve import print_curve
     from batchlab.run.displays import make_display

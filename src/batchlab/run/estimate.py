@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,15 +64,20 @@ class StudyEstimate:
 
 
 def estimate_sweep(
-    sweep: Sweep, data_dir: Path | None, tell: Tell = lambda sentence: None, trainer: Trainer | None = None
+    sweep: Sweep,
+    data_dir: Path | None,
+    tell: Tell = lambda sentence: None,
+    trainer: Trainer | None = None,
+    finished: Collection[int] = (),
 ) -> list[StudyEstimate]:
     """Return the cost of every study, from its pilot; `tell` is told of each, and of long waits.
 
-    `trainer` is one of the user's own.
+    `trainer` is one of the user's own; `finished` are batch sizes that are left out.
 
     The best pack size, where this machine has not measured it before, is measured first and remembered.
     """
-    trainer, studies = trainer or make_trainer(sweep, data_dir), sweep.studies()
+    trainer = trainer or make_trainer(sweep, data_dir)
+    studies = [study for study in sweep.studies() if study.batch_size not in finished]
     together = sweep.engine.workers_per_trial
     if together > 1:
         check_gangs(sweep, trainer)
@@ -100,7 +105,7 @@ def _calibrate(executor: Executor, study: Study, tell: Tell) -> Calibration:
 def _time(executor: Executor, study: Study, tell: Tell) -> Calibration:
     """Return the pack size and the time of a step as they are measured now."""
     point = study.metaparameters(draw_points(study)[0])
-    return Calibration(*_answer(executor, CalibrateTask(study, point), tell))
+    return Calibration(*_answer(executor, CalibrateTask(study, point), "timing steps", tell))
 
 
 def _of_all(together: int, calibration: Calibration, pilot: Pilot) -> tuple[Calibration, Pilot]:
@@ -116,19 +121,19 @@ def _fly(executor: Executor, study: Study, calibration: Calibration, num_studies
     seconds = min(PILOT_SECONDS, MOST_SECONDS / num_studies, max(LEAST_SECONDS, SHARE * bound))
     drawn = draw_points(study)[: min(TRIALS, study.trials)]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
-    pilot = _answer(executor, PilotTask(study, points, calibration.pack_size, seconds), tell)
+    pilot = _answer(executor, PilotTask(study, points, calibration.pack_size, seconds), "training the pilot", tell)
     assert isinstance(pilot, Pilot)
     return pilot
 
 
-def _answer(executor: Executor, errand: Errand, tell: Tell) -> Any:
-    """Return what an errand brings; say now and then that it is still under way."""
+def _answer(executor: Executor, errand: Errand, doing: str, tell: Tell) -> Any:
+    """Return what an errand brings; say now and then that one is still at it."""
     waited = 0.0
 
     def still() -> None:
         nonlocal waited
         waited += QUIET_SECONDS
-        tell(f"batch size {errand.study.batch_size:>6}: still measuring, {spell_seconds(waited)} so far")
+        tell(f"batch size {errand.study.batch_size:>6}: still {doing}, {spell_seconds(waited)} so far")
 
     return answer(executor, errand, QUIET_SECONDS, still)
 
@@ -137,6 +142,8 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
     speed = f"{1e6 * calibration.seconds_per_trial_step:,.0f} us/trial-step"
     if pilot.goal_steps is not None:
         return f"{speed}; of {pilot.trials} trials the first met the goal at step {pilot.goal_steps:,}"
+    if pilot.steps == 0:
+        return f"{speed}; too slow for the pilot: none of its trials came to an evaluation"
     value = "" if pilot.best_value is None else f" ({study.goal.metric} {pilot.best_value:.4g})"
     return f"{speed}; no goal met by {pilot.trials} trials in {pilot.steps:,} steps{value}"
 

@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Protocol
 
 from batchlab.core.growth import fixed_digest
-from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.engine.observer import Observer, observed_metrics
@@ -29,6 +28,7 @@ from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
 from batchlab.run.executors import StartExecutor, check_counts, choose_executor
+from batchlab.run.finished import as_stored
 from batchlab.run.growth import check_budget, check_same_trainer
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
@@ -38,7 +38,6 @@ from batchlab.run.torchrun import assembled, check_left_to_torchrun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside
-from batchlab.store.study_record import StudyRecord
 
 CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5
@@ -120,7 +119,7 @@ def run_sweep(
             start = choose_executor(executor, sweep, made, num_workers, num_gpus, address)
         else:
             start = gang.start(sweep, made)
-        if not is_ours and not _is_finished(sweep, lab):
+        if not is_ours and as_stored(sweep, lab)[1] != sweep.search.batch_sizes:
             check_own_trainer(made, sweep)
         store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
@@ -181,16 +180,6 @@ def _remark(before: int | None, num_together: int) -> str | None:
         f"engine.workers_per_trial was {before} and is {num_together} now: what is finished stays, the rest goes on as "
         "it would have, to rounding."
     )
-
-
-def _is_finished(sweep: Sweep, lab: Path) -> bool:
-    """Return whether a lab holds all studies of a sweep as they are asked for, so that nothing is to be trained."""
-    folders = [(study, Lab(lab).study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
-    return all(folder.has_record and _is_as_asked(folder.record(), study) for study, folder in folders)
-
-
-def _is_as_asked(record: StudyRecord, study: Study) -> bool:
-    return record.state == "finished" and record.study == study
 
 
 class _Runner:

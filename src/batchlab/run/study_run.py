@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.core.study import Study
 from batchlab.core.sweep import CHECKPOINT_SECONDS
@@ -21,11 +20,11 @@ from batchlab.engine.base import Point
 from batchlab.files import is_there
 from batchlab.run.confirm_run import ConfirmRun
 from batchlab.run.environment import environment
+from batchlab.run.finished import is_confirmed
 from batchlab.run.growth import complete_outcomes, confirmed_part, open_study
 from batchlab.run.pack import PackResult, PackTask
 from batchlab.run.part import Part, farthest, read_parts
 from batchlab.run.shelf import Shelf
-from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, Race, packs
 from batchlab.store.pack_name import BEFORE, pack_name
 from batchlab.store.seal import damaged
@@ -275,7 +274,7 @@ class StudyRun:
         """Line up the replicates that the spec asks for; without any the study is complete."""
         if self.num_replicates:
             complete = complete_outcomes(self._folder)
-            if _is_confirmed(self.study, complete, self._folder.confirmation()):
+            if is_confirmed(self.study, complete, self._folder.confirmation()):
                 self._folder.end_confirming()
             else:
                 self._keep_confirmed()
@@ -306,13 +305,6 @@ def _aside(parts: list[Part]) -> tuple[Measurements, dict[str, Any]] | None:
     rows = Measurements.of([part.measurements.curve(trial_id) for trial_id, (_, part) in aside.items()])
     outcomes = tuple(outcome for outcome, _ in aside.values())
     return rows, Part(rows, outcomes, 0, 0.0, parts[0].environment).record()
-
-
-def _is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmation | None) -> bool:
-    if confirmation is None or study.confirm is None:
-        return study.confirm is None
-    wanted = points_to_confirm(study, complete)
-    return confirmation.seeds >= study.confirm.seeds and confirmation.trial_ids[: len(wanted)] == wanted
 
 
 def _until(measurements: Measurements, end_step: int) -> Measurements:
