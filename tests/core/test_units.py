@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from batchlab.analysis.boundary import at_boundary
 from batchlab.core.space import Range
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Trial
-from batchlab.core.units import CONVERSIONS, from_native, to_native
+from batchlab.core.units import CONVERSIONS, convert_decay, from_native, to_native
 from batchlab.errors import SpecError
 from batchlab.search.samplers import draw_points
 
@@ -136,6 +138,17 @@ def test_a_unit_that_makes_no_sense_is_refused(dimension, sentence):
         sweep_of(dimension)
 
     assert sentence in str(caught.value)
+
+
+def test_a_stored_sweep_whose_unit_makes_no_sense_is_still_read():
+    """What is about to be run is refused elsewhere: `optim.unit_check`."""
+    momentum = {"min": 0.1, "max": 0.19, "unit": "decay_examples"}
+
+    assert sweep_of(momentum).plain()["search_space"]["momentum"]["unit"] == "decay_examples"
+
+
+def test_a_decay_of_next_to_no_learning_rate_is_beyond_all_numbers():
+    assert convert_decay(1e-200, 1e-200, batch_size=8) == math.inf
 
 
 def test_a_range_without_a_unit_stays_as_it_is():

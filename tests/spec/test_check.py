@@ -66,6 +66,22 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
         ({"search_space.learning_rate": {"min": 0.0, "max": 1.0}}, "learning_rate = 0.0 must be above 0."),
         ({"search_space.learning_rate": {"values": [0.0]}}, "learning_rate = 0.0 must be above 0."),
         (
+            {"search_space.momentum": {"min": 0.1, "max": 0.19, "unit": "decay_examples"}},
+            "search_space.momentum: unit = decay_examples is for weight_decay, not momentum: use half_life_examples",
+        ),
+        (
+            {"search_space.learning_rate": {"min": 0.01, "max": 1.0, "unit": "half_life_examples"}},
+            "search_space.learning_rate: unit = half_life_examples is for momentum, beta_1, beta_2 and ema_decay",
+        ),
+        (
+            {"search_space.label_smoothing": {"min": 10, "max": 1e3, "unit": "half_life_examples"}},
+            "not label_smoothing: leave it out.",
+        ),
+        (
+            {"search_space.momentum": {"min": 1e3, "max": 1e18, "unit": "half_life_examples"}},
+            "1e+18 in half_life_examples is momentum = 1 at batch size 64, and must be at least 0 and below 1.",
+        ),
+        (
             {"workload.schedule": {**LINEAR_DECAY, "learning_rate_decay_steps": 0}},
             "learning_rate_decay_steps = 0 must be above 0.",
         ),
@@ -124,6 +140,10 @@ def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
         ({"workload.dataset": {"name": "nqm", "dimension": 0}}, "dimension = 0 of dataset nqm"),
         ({"workload.optimizer": "momentum"}, "metaparameter `momentum` of nqm/quadratic/momentum has no value"),
         ({"search_space.learning_rate": {"values": [0.0]}, "sweep.trials": 1}, "learning_rate = 0.0 must be above 0."),
+        (
+            {"search_space.ema_decay": {"min": 0.1, "max": 0.2, "points": 2, "unit": "linear_rule"}},
+            "unit = linear_rule is for learning_rate, not ema_decay: use half_life_examples, or leave it out.",
+        ),
         ({"sweep.goal": "val/classification_error < 0.1"}, "goal: Unknown metric"),
         ({"search_space.learning_rate": {"min": 0.1, "max": 1.0}}, "the grid sampler needs `points`"),
     ],

@@ -17,6 +17,14 @@ Unit = Literal["half_life_examples", "linear_rule", "sqrt_rule", "decay_examples
 
 DECAY: Unit = "decay_examples"
 
+OF: dict[Unit, tuple[str, ...]] = {
+    "half_life_examples": ("momentum", "beta_1", "beta_2", "ema_decay"),
+    "linear_rule": ("learning_rate",),
+    "sqrt_rule": ("learning_rate",),
+    "decay_examples": ("weight_decay",),
+}
+"""The metaparameters that each unit is for, of all that batchlab has; those of one's own may be in any."""
+
 BASE_BATCH_SIZE = 256
 """The batch size at which the rules change nothing."""
 
@@ -73,4 +81,5 @@ def convert_decay(value: float, learning_rate: float, batch_size: int) -> float:
     >>> convert_decay(100_000, 0.01, batch_size=50), convert_decay(0.05, 0.01, batch_size=50)
     (0.05, 100000.0)
     """
-    return batch_size / (learning_rate * value) if value else math.inf
+    share = learning_rate * value
+    return batch_size / share if share else math.inf

@@ -58,6 +58,7 @@ class ScheduleEntry(OptimizerEntry):
 
 
 _OF = {"of": Option("the name of a metaparameter, or batch_size", lambda value: isinstance(value, str))}
+_TORCH_MODULE = "batchlab.optim.from_torch"
 _ADAM = (LEARNING_RATE, BETA_1, BETA_2, EPSILON, WEIGHT_DECAY)
 
 OPTIMIZERS = by_name(
@@ -144,13 +145,28 @@ def _torch_entry(name: str, kind: type[torch.optim.Optimizer]) -> OptimizerEntry
     from batchlab.optim.from_torch import torch_metaparameters
 
     numbers = torch_metaparameters(kind)
-    return OptimizerEntry(name, "batchlab.optim.from_torch", "torch_optimizer", numbers, settled={"kind": kind})
+    return OptimizerEntry(name, _TORCH_MODULE, "torch_optimizer", numbers, settled={"kind": kind})
 
 
 def workload_metaparameters(workload: Workload) -> dict[str, Metaparameter]:
     """Return the metaparameters of a workload's optimizer and schedule, by name."""
     entries = optimizer_entry(workload.optimizer), schedule_entry(workload.schedule)
     return {each.name: each for entry in entries for each in entry.metaparameters}
+
+
+def known_metaparameters(workload: Workload) -> set[str]:
+    """Return the metaparameters of a workload whose meaning is known here, and not to code from outside alone.
+
+    Those are all of our optimizers and schedules; of an optimizer in PyTorch's form, those that go by a name of ours.
+    """
+    return _known_names(optimizer_entry(workload.optimizer)) | _known_names(schedule_entry(workload.schedule))
+
+
+def _known_names(entry: OptimizerEntry) -> set[str]:
+    names = {each.name for each in entry.metaparameters}
+    if entry.module == _TORCH_MODULE:
+        return names & {each.name for each in (*_ADAM, MOMENTUM)}
+    return names if entry.module.startswith("batchlab.") else set()
 
 
 def given_metaparameters(workload: Workload) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import OwnLoop
 from batchlab.data import registry as data
-from batchlab.engine.check import check_network
-from batchlab.engine.quadratic import QuadraticTrainer
+from batchlab.engine.check import LABEL_SMOOTHING, check_network
+from batchlab.engine.quadratic import OPTIONAL, QuadraticTrainer
 from batchlab.errors import SpecError, shown, unknown_name
 from batchlab.loops.command import check_command
+from batchlab.optim.unit_check import check_units
 from batchlab.search.samplers import check_points
 
 
@@ -24,8 +25,10 @@ def check_sweep(sweep: Sweep) -> None:
             continue
         _check_splits(study)
         if study.workload.is_closed_form:
+            check_units(study, OPTIONAL.values())
             QuadraticTrainer().check(study)
         else:
+            check_units(study, [LABEL_SMOOTHING])
             check_network(study, data.facts(study.workload.dataset))
         check_points(study)
 
