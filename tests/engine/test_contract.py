@@ -289,11 +289,24 @@ def test_a_metric_that_is_no_array_of_numbers(values, shown):
 
 
 @pytest.mark.parametrize("at", [0, 4])
-def test_a_goal_metric_that_is_no_number(at):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_goal_metric_that_is_no_finite_number(at, value):
     def evaluate(self):
-        return {"val/loss": np.full(len(self.trial_ids), np.nan if self.step >= at else 1.0)}
+        return {"val/loss": np.full(len(self.trial_ids), value if self.step >= at else 1.0)}
 
-    assert f'evaluate()["val/loss"] is nan at step {at} for trial 0' in refusal(trainer_of(program(evaluate=evaluate)))
+    sentence = refusal(trainer_of(program(evaluate=evaluate)))
+
+    assert f'evaluate()["val/loss"] is {value} at step {at} for trial 0' in sentence
+    assert "let a trial that diverges leave `trial_ids` and put the step into `diverged`" in sentence
+
+
+def test_a_metric_of_a_program_of_ours_may_overflow():
+    """A perplexity of a network that diverges, say: the next loss shows it."""
+
+    def evaluate(self):
+        return {"val/loss": np.full(len(self.trial_ids), np.inf if self.step else 1.0)}
+
+    check_program(trainer_of(program(evaluate=evaluate, is_ours=True)), make_study(), POINTS)
 
 
 def test_another_metric_may_be_missing_or_no_number():
@@ -326,7 +339,9 @@ def test_a_goal_that_is_promised_and_not_measured():
 
 
 def test_metrics_that_are_no_dict():
-    assert "Bad.evaluate() is 0.3 (float): give a dict" in refusal(trainer_of(program(evaluate=lambda self: 0.3)))
+    sentence = refusal(trainer_of(program(evaluate=lambda self: 0.3)))
+
+    assert sentence.startswith("Bad.evaluate() is 0.3 (float) at step 0 for trial 0 (batch size 8): give a dict")
 
 
 # The same twice, after a stop, and beside others

@@ -27,7 +27,7 @@ class Counting:
                 self.trial_ids = self.trial_ids[self.trial_ids != trial_id]
 
     def evaluate(self):
-        return {"val/loss": np.full(len(self.trial_ids), float(self.step))}
+        return {"val/classification_error": np.full(len(self.trial_ids), float(self.step))}
 
     def state(self):
         return {}
@@ -79,7 +79,12 @@ def test_rows_are_those_of_the_live_trials(make_digits_study):
     rows = list(train(program, study, lambda: 30))
 
     assert [row.trial_ids.tolist() for row in rows] == [[0, 1, 2], [0, 1, 2], [0, 2], [0, 2]]
-    assert [row.metrics["val/loss"].tolist() for row in rows] == [[0, 0, 0], [10, 10, 10], [20, 20], [30, 30]]
+    assert [row.metrics["val/classification_error"].tolist() for row in rows] == [
+        [0, 0, 0],
+        [10, 10, 10],
+        [20, 20],
+        [30, 30],
+    ]
 
 
 def test_it_ends_when_no_trial_is_left(make_digits_study):

@@ -276,6 +276,41 @@ def test_a_sweep_with_such_a_trainer_writes_nothing(make_scripted, tmp_path):
     assert not (tmp_path / "lab").exists()
 
 
+class Late(Unopened):
+    """Keeps the contract until step 20: from there one of its trials measures no number."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getstate__(self):
+        return self.value
+
+    def __setstate__(self, state):
+        self.value = state
+
+    def program(self, study, points, state=None):
+        return LateProgram(points, self.value)
+
+
+class LateProgram(Still):
+    def __init__(self, points, value):
+        super().__init__(points)
+        self.value = value
+
+    def evaluate(self):
+        return {"val/loss": np.where((self.trial_ids == 1) & (self.step >= 20), self.value, 1.0)}
+
+    def advance(self, target):
+        self.step = target
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_breach_that_shows_late_ends_the_run_with_its_sentence(make_scripted, tmp_path, value):
+    words = rf'^LateProgram\.evaluate\(\)\["val/loss"\] is {value} at step 20 for trial 1 \(batch size 8\): [^\n]*$'
+    with pytest.raises(TrainerError, match=words):
+        run_sweep(make_scripted(), tmp_path / "lab", trainer=Late(value), num_workers=1)
+
+
 class Choosy:
     """Refuses one batch size."""
 

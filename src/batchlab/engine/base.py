@@ -54,7 +54,10 @@ class Program(Protocol):
     """For each trial that has left: the first update whose loss was not finite or above LOSS_BOUND."""
 
     def evaluate(self) -> dict[str, np.ndarray]:
-        """Return the metrics of the live trials now: name -> [num_live] float64."""
+        """Return the metrics of the live trials now: name -> [num_live] float64.
+
+        That of the goal is there each time and a finite number: a trial that diverges has left. Others may be left out.
+        """
         ...
 
     def advance(self, target: int) -> None:

@@ -18,6 +18,7 @@ from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, check_study, wanted_pack_size
 from batchlab.engine.check import check_goal
 from batchlab.engine.loop import advance
+from batchlab.engine.measured import check_measured, class_name, typed
 from batchlab.errors import BatchlabError, SpecError, TrainerError, unknown_name
 
 CHECKED_STEPS = (2, 4)
@@ -35,7 +36,7 @@ PACK_TOLERANCE = 1e-2
 
 def check_promises(trainer: Trainer, study: Study) -> None:
     """Raise TrainerError or SpecError where the trainer has not the methods, or does not measure the study's goal."""
-    name = _name(trainer)
+    name = class_name(trainer)
     if inspect.isclass(trainer):
         raise TrainerError(f"The trainer is the class {name}, not an object of it: give {name}().")
     for method in ("metrics", "program"):
@@ -73,7 +74,7 @@ def check_program(trainer: Trainer, study: Study, points: Sequence[Point]) -> No
 def _promised(trainer: Trainer, study: Study) -> tuple[str, ...]:
     metrics = trainer.metrics(study)
     if not isinstance(metrics, tuple | list) or not all(isinstance(metric, str) for metric in metrics):
-        raise TrainerError(f'{_name(trainer)}.metrics(study) is {_shown(metrics)}: give names, ("val/loss",).')
+        raise TrainerError(f'{class_name(trainer)}.metrics(study) is {typed(metrics)}: give names, ("val/loss",).')
     return tuple(metrics)
 
 
@@ -82,8 +83,8 @@ def _check_pack_size(trainer: Trainer, study: Study) -> None:
     number = size.most if isinstance(size, UpTo) else size
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise TrainerError(
-            f"{_name(trainer)}.pack_size(study) is {_shown(size)}: give how many trials train together, a whole number"
-            " from 1, or batchlab.UpTo(most) to have it measured."
+            f"{class_name(trainer)}.pack_size(study) is {typed(size)}: give how many trials train together, a whole "
+            "number from 1, or batchlab.UpTo(most) to have it measured."
         )
 
 
@@ -187,7 +188,7 @@ class _Watched:
     """A program of which each answer is looked at."""
 
     def __init__(self, program: Program, study: Study, promised: Sequence[str], points: Sequence[Point]) -> None:
-        self.name, self.study, self._program, self._promised = _name(program), study, program, promised
+        self.name, self.study, self._program, self._promised = class_name(program), study, program, promised
         self._ids = sorted(point.trial_id for point in points)
         self._check_members()
 
@@ -220,11 +221,11 @@ class _Watched:
         """Return a copy of the state, as a checkpoint would hold it."""
         state = self._program.state()
         if not isinstance(state, dict):
-            raise TrainerError(f"{self.name}.state() is {_shown(state)}: give a dict of NumPy arrays by name.")
+            raise TrainerError(f"{self.name}.state() is {typed(state)}: give a dict of NumPy arrays by name.")
         for key, value in state.items():
             if not isinstance(key, str) or np.asarray(value).dtype.kind not in "biufcUSmM":
                 raise TrainerError(
-                    f"{self.name}.state()[{key!r}] is {_shown(value)}: give a NumPy array, which a checkpoint can hold."
+                    f"{self.name}.state()[{key!r}] is {typed(value)}: give a NumPy array, which a checkpoint can hold."
                 )
         return {key: np.array(value) for key, value in state.items()}
 
@@ -244,58 +245,24 @@ class _Watched:
     def _check_counters(self) -> None:
         step, trial_ids, diverged = self._program.step, self._program.trial_ids, self._program.diverged
         if not isinstance(step, int | np.integer) or isinstance(step, bool):
-            raise TrainerError(f"{self.name}.step is {_shown(step)}: give the number of updates, a whole number.")
+            raise TrainerError(f"{self.name}.step is {typed(step)}: give the number of updates, a whole number.")
         if not isinstance(trial_ids, np.ndarray) or trial_ids.ndim != 1 or trial_ids.dtype.kind not in "iu":
             raise TrainerError(
-                f"{self.name}.trial_ids is {_shown(trial_ids)}: give a one-dimensional NumPy array of whole numbers."
+                f"{self.name}.trial_ids is {typed(trial_ids)}: give a one-dimensional NumPy array of whole numbers."
             )
         is_dict = isinstance(diverged, dict)
         if not is_dict or not all(isinstance(each, int) for pair in diverged.items() for each in pair):
             raise TrainerError(
-                f"{self.name}.diverged is {_shown(diverged)}: give a dict from trial id to step, both whole numbers."
+                f"{self.name}.diverged is {typed(diverged)}: give a dict from trial id to step, both whole numbers."
             )
 
     def _evaluate(self) -> dict[str, np.ndarray]:
         metrics: Any = self._program.evaluate()
-        if not isinstance(metrics, dict):
-            raise TrainerError(f"{self.name}.evaluate() is {_shown(metrics)}: give a dict from metric to values.")
-        for name in metrics:
+        for name in metrics if isinstance(metrics, dict) else ():
             if name not in self._promised:
                 raise TrainerError(
                     f"{self.name}.evaluate() gives a metric that metrics(study) has not named: "
                     f"{unknown_name('metric', str(name), self._promised)}"
                 )
-        if self.study.goal.metric not in metrics:
-            raise TrainerError(
-                f"{self.name}.evaluate() gives {', '.join(metrics) or 'nothing'}, but not the goal's "
-                f"{self.study.goal.metric}, which metrics(study) has named."
-            )
-        for name, values in metrics.items():
-            self._check_metric(name, values)
+        check_measured(self._program, metrics, self.study)
         return {name: np.array(values, dtype=np.float64) for name, values in metrics.items()}
-
-    def _check_metric(self, name: str, values: Any) -> None:
-        num_live, place = len(self._program.trial_ids), f'{self.name}.evaluate()["{name}"]'
-        if not isinstance(values, np.ndarray) or values.shape != (num_live,) or values.dtype.kind not in "iuf":
-            raise TrainerError(
-                f"{place} is {_shown(values)}: give a NumPy array of {num_live} float64,"
-                " one for each live trial, in the order of `trial_ids`."
-            )
-        if name == self.study.goal.metric and np.isnan(values).any():
-            trial_id = int(self._program.trial_ids[np.isnan(values)][0])
-            raise TrainerError(
-                f"{place} is nan at step {self.step} for trial {trial_id}: a trial whose loss is no number leaves "
-                "`trial_ids`, and `diverged` keeps the step; before any update it has to be a number."
-            )
-
-
-def _name(value: Any) -> str:
-    return value.__name__ if inspect.isclass(value) or inspect.isfunction(value) else type(value).__name__
-
-
-def _shown(value: Any) -> str:
-    """Return a value and what it is, short."""
-    if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype} with shape {value.shape}"
-    text = repr(value)
-    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

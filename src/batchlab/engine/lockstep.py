@@ -16,6 +16,9 @@ from batchlab.optim.batch_sizes import BatchSizes
 class Lockstep(ABC):
     """A program that counts; see `engine.base.Program` for the contract."""
 
+    is_ours = True
+    """A live trial may measure what is no number, of finite parameters: its next loss shows that it has diverged."""
+
     def __init__(self, study: Study, points: Sequence[Point], batch_sizes: BatchSizes) -> None:
         self.trial_ids = np.array([point.trial_id for point in points], dtype=np.int64)
         self.diverged: dict[int, int] = {}

@@ -10,6 +10,7 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Program, can_train
+from batchlab.engine.measured import check_measured, is_ours
 from batchlab.errors import TrainerError
 
 
@@ -31,11 +32,16 @@ class Evaluated:
         return self.metrics.get(name, np.full(len(self.trial_ids), np.nan))
 
 
-def evaluate(program: Program) -> Evaluated:
-    """Return the metrics of the live trials now, and how long that took."""
+def evaluate(program: Program, study: Study) -> Evaluated:
+    """Return the metrics of the live trials now, and how long that took.
+
+    TrainerError where a program that is not ours measures what the contract does not allow.
+    """
     started = time.perf_counter()
     metrics = program.evaluate()
     seconds = time.perf_counter() - started
+    if not is_ours(program):
+        check_measured(program, metrics, study)
     return Evaluated(program.step, program.trial_ids, metrics, seconds, getattr(program, "examples", None))
 
 
@@ -75,7 +81,7 @@ def train(
             between_chunks()
         if not len(program.trial_ids):
             return
-        yield evaluate(program)
+        yield evaluate(program, study)
         if program.step >= end_step() or not can_train(program):
             return
         target = next(evaluated_steps)
