@@ -130,7 +130,19 @@ def test_the_known_keys_are_those_of_the_table():
         ),
         ({"sweep.batch_sizes": 16}, "`sweep.batch_sizes` = 16: give a list, such as [16, 64]."),
         ({"sweep.batch_sizes": []}, "`sweep.batch_sizes` = []: give at least 1."),
-        ({"sweep": 3}, "`sweep` = 3: give a table, such as {name = value}."),
+        ({"sweep": 3}, "`sweep` = 3: give a table, such as {batch_sizes = [16, 64], trials = 8, "),
+        ({"sweep.confirm": True}, "`sweep.confirm` = True: give a table, such as {seeds = 6, points = 3}."),
+        ({"sweep.evaluate": 10}, "`sweep.evaluate` = 10: give a table, such as {every = 10, growth = 1.03}."),
+        ({"at.16.evaluate": 10}, "`at.16.evaluate` = 10: give a table, such as {every = 10, growth = 1.03}."),
+        ({"at.16": 10}, "`at.16` = 10: give a table, such as {max_steps = 500}."),
+        ({"at": 16}, "`at` = 16: give a table, such as {name = value}."),
+        ({"engine": "cpu"}, "`engine` = 'cpu': give a table, such as {device = \"cpu\"}."),
+        ({"workload": "digits"}, "`workload` = 'digits': give a table, such as {dataset = \"digits\", "),
+        ({"sweep.goal": [3]}, '`sweep.goal[0]` = 3: give text, such as "val/classification_error < 0.03".'),
+        (
+            {"search_space": 3},
+            "`search_space` = 3: give a table, such as {learning_rate = {min = 0.1, max = 1.0}}.",
+        ),
         ({"sweep.batch_sizes": [2.5]}, "`sweep.batch_sizes[0]` = 2.5: give a whole number"),
         ({"sweep.batch_sizes": []}, "`sweep.batch_sizes` = []: "),
         ({"sweep.batch_sizes": [4, 8, 4]}, "`sweep.batch_sizes`: batch size 4 is listed twice"),
@@ -162,7 +174,23 @@ def test_the_known_keys_are_those_of_the_table():
         ({"search_space.momentum.min": REMOVE}, "`search_space.momentum.min` is missing."),
         ({"search_space.decay.values": []}, "`search_space.decay.values` = []: "),
         ({"search_space.momentum.scale": "lin"}, "`search_space.momentum.scale` = 'lin': give 'linear'"),
-        ({"search_space.momentum": 0.9}, "`search_space.momentum` = 0.9: give a table, such as {name = value}."),
+        (
+            {"search_space.momentum": 0.9},
+            "`search_space.momentum` = 0.9: give a table, such as {min = 0.1, max = 1.0} or {values = [0.9]}, "
+            "or fix it as an option of the optimizer.",
+        ),
+        (
+            {"at.16.search_space": {"momentum": 0.9}},
+            "`at.16.search_space.momentum` = 0.9: give a table, such as {min = 0.1, max = 1.0} or {values",
+        ),
+        (
+            {"search_space.momentum": {"values": [0.5], "min": 0.1}},
+            "`search_space.momentum`: `min` beside `values`: give `values`, or `min` and `max`, not both",
+        ),
+        (
+            {"search_space.momentum": {"values": [0.5], "scale": "log"}},
+            "`search_space.momentum`: `scale` beside `values`: give `values`, or `min` and `max`, not both",
+        ),
         (
             {"at": {64: {"search_space": {"momentum": {"min": 0.1, "max": 0.9, "batch_size": 3}}}}},
             "`at.64.search_space.momentum.batch_size` is that of each study; leave it out",

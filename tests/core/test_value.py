@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from pydantic import ValidationError
 
@@ -37,6 +39,32 @@ def test_a_missing_key_is_named_by_its_place():
 
 def test_a_wrong_value_is_shown():
     assert failure({"inner": {"size": "big"}}).startswith("spec.toml: `inner.size` = 'big': give a whole number")
+
+
+class Said(Value):
+    written: ClassVar[str] = "a table, such as {size = 3}"
+
+    size: int
+
+
+class Saying(Value):
+    said: Said | None = None
+    several: dict[str, Said] | None = None
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"said": 3}, "`said` = 3: give a table, such as {size = 3}."),
+        ({"several": {"one": 3}}, "`several.one` = 3: give a table, such as {size = 3}."),
+        ({"several": 3}, "`several` = 3: give a table, such as {name = value}."),
+    ],
+)
+def test_a_value_that_is_no_table_is_told_how_its_place_is_written(data, sentence):
+    with pytest.raises(SpecError) as error:
+        Saying.parse(data, "spec.toml")
+
+    assert str(error.value) == f"spec.toml: {sentence}"
 
 
 def test_data_that_is_no_table_at_all_is_shown():

@@ -77,7 +77,7 @@ def test_a_workload_is_read_back_from_plain_data():
     ("optimizer", "message"),
     [
         ({"momentum": 0.9}, "spec.toml: `optimizer.name` is missing."),
-        (3, "spec.toml: `optimizer` = 3: give a table, such as {name = value}."),
+        (3, "spec.toml: `optimizer` = 3: give a name in quotes, or a table with it, such as {name ="),
     ],
 )
 def test_a_part_without_a_name_is_refused(optimizer, message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,8 @@ REPLICATE_STRIDE = 1 << 20
 
 class Confirm(Value):
     """The table `sweep.confirm`: how the best points of each batch size are trained again, with fresh seeds."""
+
+    written: ClassVar[str] = "a table, such as {seeds = 6, points = 3}"
 
     seeds: Annotated[int, Field(ge=1)] = 6
     """Replicates of each point; the median of fewer than 6 has no 95 % interval."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -29,6 +29,8 @@ class Evaluation(Value):
     >>> list(Evaluation(every=10, growth=1.5).steps(200))
     [0, 10, 20, 30, 40, 60, 90, 130, 190, 200]
     """
+
+    written: ClassVar[str] = "a table, such as {every = 10, growth = 1.03}"
 
     growth: Annotated[float, Field(gt=1, le=MOST_GROWTH)] | None = None
     every: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_serializer, model_validator
@@ -24,6 +24,8 @@ class Goal(Value):
     >>> Goal.read("val/classification_error < 0.03").is_met(0.03)
     False
     """
+
+    written: ClassVar[str] = 'text, such as "val/classification_error < 0.03"'
 
     metric: str
     comparison: Literal["<", "<=", ">", ">="]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, RootModel, Tag, model_validator
 
@@ -26,6 +26,10 @@ class Range(Value):
     >>> Range(min=0.0, max=0.999, scale="reverse_log").at(0.0)
     0.999
     """
+
+    written: ClassVar[str] = (
+        "a table, such as {min = 0.1, max = 1.0} or {values = [0.9]}, or fix it as an option of the optimizer"
+    )
 
     min: float
     max: float
@@ -139,6 +143,14 @@ class Values(Value):
 
     values: Annotated[Items[float], Field(min_length=1, max_length=MOST_POINTS)]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, data: Any) -> Any:
+        of_range = [key for key in data if key in Range.model_fields] if isinstance(data, dict) else []
+        if of_range:
+            raise ValueError(f"`{of_range[0]}` beside `values`: give `values`, or `min` and `max`, not both")
+        return data
+
     @property
     def is_whole(self) -> bool:
         """Whether all values are whole numbers."""
@@ -171,6 +183,8 @@ Dimension = Annotated[
 
 class SearchSpace(RootModel[dict[str, Dimension]]):
     """The dimensions by metaparameter name, in the order of the spec file."""
+
+    written: ClassVar[str] = "a table, such as {learning_rate = {min = 0.1, max = 1.0}}"
 
     @property
     def names(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -40,6 +40,8 @@ ANY_STEP = Evaluation(every=1)
 
 class SearchPlan(Value):
     """The table `[sweep]`: how each batch size is searched."""
+
+    written: ClassVar[str] = "a table, such as {batch_sizes = [16, 64], trials = 8, max_steps = 500, goal = ...}"
 
     batch_sizes: Annotated[
         Items[Annotated[int, Field(ge=1, le=MOST_BATCH_SIZE)]], Field(min_length=1, max_length=MOST_BATCH_SIZES)
@@ -128,6 +130,8 @@ another."""
 class Engine(Value):
     """The table `[engine]`: how trials are computed. Results agree to rounding whatever is chosen."""
 
+    written: ClassVar[str] = 'a table, such as {device = "cpu"}'
+
     device: str = "auto"
     """`auto` takes CUDA where there is one; or a name that PyTorch knows: `cpu`, `cuda:1`."""
 
@@ -166,6 +170,8 @@ class Engine(Value):
 
 class Changes(Value):
     """A table `[at.BATCH_SIZE]`: what is different at one batch size."""
+
+    written: ClassVar[str] = "a table, such as {max_steps = 500}"
 
     max_steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     max_examples: Annotated[int, Field(ge=1, le=MOST_EXAMPLES)] | None = None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Annotated, Any, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, Strict, ValidationError
 from pydantic_core import ErrorDetails
 
 from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
@@ -15,8 +15,10 @@ Item = TypeVar("Item")
 Items = Annotated[tuple[Item, ...], Strict(False)]
 """A tuple, written as a list in TOML and JSON."""
 
+TABLE = "a table, such as {name = value}"
+
 _WAY_OUT = {  # by pydantic's type of the error, with its details
-    "dict_type": "give a table, such as {{name = value}}",
+    "dict_type": "give {written}",
     "float_parsing": "give a number",
     "float_type": "give a number",
     "greater_than": "give more than {gt}",
@@ -26,7 +28,7 @@ _WAY_OUT = {  # by pydantic's type of the error, with its details
     "int_parsing": "give a whole number",
     "int_type": "give a whole number",
     "literal_error": "give {expected}",
-    "model_type": "give a table, such as {{name = value}}",
+    "model_type": "give {written}",
     "string_too_long": "give at most {max_length} characters",
     "string_pattern_mismatch": "begin with a letter or digit; letters, digits, dots, - and _ may follow",
     "string_type": "give text, in quotes",
@@ -44,6 +46,9 @@ class Value(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
+
+    written: ClassVar[str] = TABLE
+    """What a spec has in its place, for whoever gave something else."""
 
     @classmethod
     def parse(cls, data: Any, source: str) -> Self:
@@ -67,6 +72,11 @@ def doubled(items: Iterable[Item]) -> list[Item]:
     return [item for item, count in Counter(items).items() if count > 1]
 
 
+def known_keys(cls: type[BaseModel]) -> list[str]:
+    """Return the keys that the data of a value may have."""
+    return [field.alias or name for name, field in cls.model_fields.items()]
+
+
 def _worst(error: ValidationError) -> ErrorDetails:
     # A misspelt key is both unknown and missing under its right name: the unknown one explains more.
     return min(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
@@ -77,14 +87,17 @@ def _sentence(cls: type[BaseModel], detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
         *table, key = detail["loc"]
         start = f"{_place(tuple(table))}." if table else ""
-        return unknown_name("key", f"{start}{key}", [f"{start}{known}" for known in _known_keys(cls, tuple(table))])
+        return unknown_name(
+            "key", f"{start}{key}", [f"{start}{each}" for each in known_keys(_model_at(cls, tuple(table)))]
+        )
     if detail["type"] == "missing":
         return f"`{place}` is missing."
     if detail["type"] == "value_error":
         message = detail["msg"].removeprefix("Value error, ")
         return f"`{place}`: {message}" if place else message
     value = f"`{place}` = " * bool(place) + shown(spelled(detail["input"]))
-    way_out = _WAY_OUT.get(detail["type"], detail["msg"]).format(**detail.get("ctx", {}))
+    details = {**detail.get("ctx", {}), "written": _written(cls, detail)}
+    way_out = _WAY_OUT.get(detail["type"], detail["msg"]).format(**details)
     return f"{value}: {way_out}."
 
 
@@ -99,14 +112,22 @@ def _place(loc: tuple[int | str, ...]) -> str:
     return place
 
 
-def _known_keys(cls: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:
-    """Return the fields of the model at `loc`; a union branch appears there as the branch's class name."""
+def _written(cls: type[BaseModel], detail: ErrorDetails) -> str:
+    """Return what should be in the place of a value that is no table."""
+    model = _model_at(cls, detail["loc"])
+    # A table of values by name has no words of its own, unless it is a model, too.
+    is_model = detail["type"] == "model_type" or issubclass(model, RootModel)
+    return str(getattr(model, "written", TABLE)) if is_model else TABLE
+
+
+def _model_at(cls: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
+    """Return the model at `loc`; a union branch appears there as the branch's class name."""
     branches = {branch.__name__: branch for branch in _descendants(Value)}
     for part in loc:
         field = next((field for name, field in cls.model_fields.items() if part == (field.alias or name)), None)
         annotation = field.annotation if field else branches.get(str(part))
         cls = _model_in(annotation) or cls
-    return [field.alias or name for name, field in cls.model_fields.items()]
+    return cls
 
 
 def _descendants(cls: type[BaseModel]) -> list[type[BaseModel]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_serializer, model_validator
 
@@ -20,6 +20,8 @@ class Named(Value):
     """
 
     model_config = ConfigDict(extra="allow")
+
+    written: ClassVar[str] = 'a name in quotes, or a table with it, such as {name = "digits"}'
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -44,6 +46,8 @@ class Workload(Value):
     Options of the optimizer and of the schedule are fixed metaparameters; those left out must be in
     the search space.
     """
+
+    written: ClassVar[str] = 'a table, such as {dataset = "digits", model = "fc_128", optimizer = "sgd"}'
 
     dataset: Named
     model: Named
