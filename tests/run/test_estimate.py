@@ -148,7 +148,7 @@ def test_what_is_not_known_is_measured_and_remembered(make_nqm):
 
 def test_what_is_known_is_not_measured_again(make_digits):
     sweep = make_digits({"sweep.batch_sizes": [16]})
-    remember(sweep.study(16), Calibration(4, 0.25))
+    remember(sweep.study(16), Calibration(6, 0.25))
 
     (estimate,) = estimate_sweep(sweep, None)
 
@@ -182,11 +182,11 @@ def test_a_long_wait_is_told_now_and_then(make_nqm):
     ]
 
 
-def test_a_pilot_without_a_single_evaluation_says_so(make_nqm):
+def test_a_pilot_without_an_evaluation_after_step_0_says_so(make_nqm):
     study, pilot = make_nqm().study(16), Pilot(3, 0, None, 0.9, 0.1)
 
     assert module._describe(Calibration(1, 2.5), pilot, study) == (
-        "2,500,000 us/trial-step; too slow for the pilot: none of its trials came to an evaluation"
+        "2,500,000 us/trial-step; no evaluation after step 0 in the pilot's time"
     )
 
 

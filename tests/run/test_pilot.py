@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from batchlab.engine.base import Point
@@ -67,3 +69,77 @@ def test_the_time_of_an_evaluation_is_that_of_one_trial(fly, monkeypatch):
     monkeypatch.setattr(module, "train", slow)
 
     assert fly().seconds_per_evaluation == pytest.approx(22 / 44)
+
+
+class Clock:
+    """A clock that goes only where it is told to."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
+
+
+@pytest.fixture
+def slow(make_scripted, scripted, monkeypatch):
+    """Fly a pilot of 5 s; programs take a while to make, evaluations and updates as well. Return it and its time."""
+
+    def slow(making, evaluating=0.0, updating=0.01, pack_size=1, goal_at=None):
+        clock, inner = Clock(monkeypatch), scripted(goal_at=goal_at or {}, chunk=1)
+
+        class Slow:
+            def program(self, study, points, state=None):
+                clock.now += making
+                program = inner.program(study, points, state)
+                evaluate, advance = program.evaluate, program.advance
+
+                def evaluated():
+                    clock.now += evaluating
+                    return evaluate()
+
+                def advanced(target):
+                    clock.now += updating
+                    advance(target)
+
+                program.evaluate, program.advance = evaluated, advanced
+                return program
+
+        points = [Point(trial_id, {"learning_rate": 0.1}) for trial_id in range(8)]
+        return PilotTask(make_scripted().study(8), points, pack_size, 5.0).perform(Slow()), clock.now
+
+    return slow
+
+
+def test_what_it_takes_to_make_a_program_is_not_taken_from_its_training(slow):
+    """100 steps of 10 ms, of a program that takes twice as long to make as the pilot has."""
+    found, seconds = slow(making=10.0)
+
+    assert (found.steps, found.trials) == (100, 1)
+    assert seconds == pytest.approx(11)
+
+
+def test_the_first_evaluation_is_not_taken_from_the_training(slow):
+    """It takes longer than the pilot has; the second one ends it."""
+    found, seconds = slow(making=0.0, evaluating=6.0)
+
+    assert (found.steps, found.trials) == (10, 1)
+    assert seconds == pytest.approx(12.1)
+
+
+def test_slow_starts_are_waited_for_once_and_the_time_is_for_those_who_have_started(slow):
+    """Starts of 3 s: after two of them no third. The first has a third of 5 s, the second the 3.3 s that are left."""
+    found, seconds = slow(making=3.0, updating=0.05)
+
+    assert (found.steps, found.trials) == (60, 2)
+    assert seconds == pytest.approx(2 * 3.0 + 5.0, abs=0.11)
+
+
+def test_quick_starts_leave_all_packs_their_share(slow):
+    """Three trials of 100 steps of 100 ms: each has a third of 5 s, and the ends of steps."""
+    found, seconds = slow(making=0.001, updating=0.1)
+
+    assert (found.steps, found.trials) == (10, 3)
+    assert seconds == pytest.approx(5.0, abs=0.31)
+
+
+def test_a_step_that_outlasts_the_pilot_is_told_as_no_step(slow):
+    assert slow(making=0.0, updating=60.0)[0].steps == 0

@@ -25,8 +25,8 @@ from batchlab.run.trainers import make_trainer
 from batchlab.search.samplers import draw_points
 
 PILOT_SECONDS = 5.0
-"""A pilot of one batch size takes no longer, those of a sweep no longer than MOST_SECONDS, and no longer than
-SHARE of what the study may take."""
+"""A pilot of one batch size trains no longer, those of a sweep no longer than MOST_SECONDS, and no longer than
+SHARE of what the study may take; see `run.pilot` for its start."""
 
 MOST_SECONDS = 60.0
 SHARE = 0.05
@@ -143,7 +143,7 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
     if pilot.goal_steps is not None:
         return f"{speed}; of {pilot.trials} trials the first met the goal at step {pilot.goal_steps:,}"
     if pilot.steps == 0:
-        return f"{speed}; too slow for the pilot: none of its trials came to an evaluation"
+        return f"{speed}; no evaluation after step 0 in the pilot's time"
     value = "" if pilot.best_value is None else f" ({study.goal.metric} {pilot.best_value:.4g})"
     return f"{speed}; no goal met by {pilot.trials} trials in {pilot.steps:,} steps{value}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ TRIALS = 8
 
 PACKS = 3
 """Packs of a pilot at the most, one after the other: of a model that trains one by one, so many trials."""
+
+STARTING_SECONDS = 5.0
+"""No further pack begins once the starts of those before have taken longer: one that is slower is waited for once."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,10 @@ class Pilot:
 
 @dataclass(frozen=True)
 class PilotTask:
-    """Train the first points of a study until one meets the goal, for so many seconds at the most."""
+    """Train the first points of a study until one meets the goal, for so many seconds at the most.
+
+    What comes before counts apart: a program is made, and evaluated at its first step.
+    """
 
     study: Study
     points: Sequence[Point]
@@ -47,13 +54,20 @@ class PilotTask:
 
     def perform(self, trainer: Trainer) -> Pilot:
         """Return what was seen; packs share the time, and one that needs less leaves it to the others."""
-        deadline = time.perf_counter() + self.seconds
         packs = [self.points[at : at + self.pack_size] for at in range(0, len(self.points), self.pack_size)][:PACKS]
-        recorders = []
+        recorders, starting, training = list[Recorder](), 0.0, 0.0
         for left, pack in zip(range(len(packs), 0, -1), packs, strict=True):
-            share = (deadline - time.perf_counter()) / left
-            recorders.append(_train(trainer, self.study, pack, time.perf_counter() + share))
-        return self._summarise(sum(map(len, packs)), recorders)
+            began = time.perf_counter()
+            flight = _Flight(trainer, self.study, pack)
+            ready = time.perf_counter()
+            starting += ready - began
+            is_last = left == 1 or starting > STARTING_SECONDS
+            flight.train(ready + (self.seconds - training) / (1 if is_last else left))
+            training += time.perf_counter() - ready
+            recorders.append(flight.recorder)
+            if is_last:
+                break
+        return self._summarise(sum(map(len, packs[: len(recorders)])), recorders)
 
     def _summarise(self, num_trials: int, recorders: list[Recorder]) -> Pilot:
         standings = [recorder.standing() for recorder in recorders]
@@ -73,20 +87,27 @@ class _OutOfTime(Exception):
     """Ends the training of a pilot."""
 
 
-def _train(trainer: Trainer, study: Study, points: Sequence[Point], deadline: float) -> Recorder:
-    recorder = Recorder(study)
+class _Flight:
+    """A pack in training: made, and evaluated at its first step."""
 
-    def watch_the_clock() -> None:
-        if time.perf_counter() > deadline:
+    def __init__(self, trainer: Trainer, study: Study, points: Sequence[Point]) -> None:
+        self.recorder, self._study, self._deadline = Recorder(study), study, math.inf
+        self._rows = train(trainer.program(study, points), study, self._end_step, self._watch_the_clock)
+        self.recorder.add(next(self._rows))
+
+    def train(self, deadline: float) -> None:
+        """Train until a trial meets the goal, or the time is up."""
+        self._deadline = deadline
+        try:
+            for evaluated in self._rows:
+                self.recorder.add(evaluated)
+        except _OutOfTime:
+            pass
+
+    def _watch_the_clock(self) -> None:
+        if time.perf_counter() > self._deadline:
             raise _OutOfTime
 
-    def end_step() -> int:
-        watch_the_clock()
-        return 0 if recorder.goal_steps else study.max_steps
-
-    try:
-        for evaluated in train(trainer.program(study, points), study, end_step, watch_the_clock):
-            recorder.add(evaluated)
-    except _OutOfTime:
-        pass
-    return recorder
+    def _end_step(self) -> int:
+        self._watch_the_clock()
+        return 0 if self.recorder.goal_steps else self._study.max_steps
