@@ -161,6 +161,23 @@ def test_a_spec_cannot_extend_a_file(write_spec):
         load_sweep(path)
 
 
+def test_a_misspelt_extends_is_offered(write_spec):
+    path = write_spec('extend = "digits"\nname = "mine"')
+
+    with pytest.raises(
+        SpecError, match=f'^{path}: Unknown key "extend". Did you mean "extends"\\? Known: at, engine, extends'
+    ):
+        load_sweep(path)
+
+
+def test_a_setting_is_not_offered_what_only_a_file_can_say(write_spec):
+    with pytest.raises(SpecError) as caught:
+        load_sweep(write_spec(), ["extend=digits"])
+
+    assert 'Unknown key "extend".' in str(caught.value)
+    assert "extends" not in str(caught.value)
+
+
 def test_a_folder_is_no_spec(tmp_path):
     with pytest.raises(SpecError, match="^There is no file "):
         load_sweep(str(tmp_path))

@@ -12,6 +12,7 @@ from typing import Any
 from batchlab.catalogue.paper import paper_names
 from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
+from batchlab.core.value import known_keys
 from batchlab.core.workload import Workload
 from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
 from batchlab.optim.registry import with_defaults
@@ -76,8 +77,17 @@ def _read(spec: str) -> tuple[list[dict[str, Any]], str]:
     if is_reference(spec):
         return [resolve(spec)], spec
     data, source = _read_data(spec)
+    _check_keys(data, source)
     base = data.pop("extends", None)
     return [*([] if base is None else _read_base(base, source)), data], source
+
+
+def _check_keys(data: dict[str, Any], source: str) -> None:
+    """Raise SpecError for a key that a file cannot begin with; one of them is no part of a sweep."""
+    known = [*known_keys(Sweep), "extends"]
+    for key in data:
+        if key not in known:
+            raise SpecError(f"{source}: {unknown_name('key', key, known)}")
 
 
 def _read_base(base: Any, source: str) -> list[dict[str, Any]]:
