@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from batchlab.errors import VERIFY
+
 
 def test_a_sound_lab_is_one_line(call, small_lab):
     answer = call("verify")
@@ -25,6 +27,7 @@ def test_a_damaged_file_is_named_with_what_follows(call, small_lab):
         "  What follows: `batchlab verify --repair` sets it aside, and `batchlab run` trains what it held again."
     )
     assert lines[-1].endswith(": 1 not as written.")
+    assert VERIFY not in answer.out
 
 
 def test_repair_says_what_it_did_and_run_completes(call, small_lab, small_spec):
@@ -44,6 +47,7 @@ def test_json_tells_the_same(call, small_lab):
     data = json.loads(call("verify", "--json").out)
 
     assert [finding["path"] for finding in data["findings"]] == ["lab/sweeps/small/4/trials.json"]
+    assert VERIFY not in data["findings"][0]["problem"]
     assert (data["format"], data["studies"], data["files"], data["done"]) == (4, 2, 6, [])
 
 

@@ -10,6 +10,7 @@ import pytest
 import xxhash
 
 from batchlab.core.growth import fixed_digest
+from batchlab.errors import VERIFY
 from batchlab.run.runner import run_sweep
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
@@ -224,7 +225,8 @@ def test_a_study_that_an_older_spec_does_not_list_is_told(nqm, nqm_sweep):
     lab = Lab.open(nqm)
     (problem,) = lab.results(lab.find()).problems
     assert "4 is no batch size of" in str(problem)
-    assert str(problem) == verify_lab(nqm).findings[0].problem
+    (finding,) = verify_lab(nqm).findings
+    assert str(problem) == f"{finding.problem} {VERIFY}"
     done, found = repair_lab(nqm)
-    assert (done, [finding.problem for finding in found.findings]) == ([], [str(problem)])
+    assert (done, found.findings) == ([], [finding])
     assert spec.read_bytes() == older

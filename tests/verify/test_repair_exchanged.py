@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 
 from batchlab.core.growth import fixed_digest
+from batchlab.errors import VERIFY
 from batchlab.run.runner import run_sweep
 from batchlab.store import parquet
 from batchlab.store.lab import Lab
@@ -165,6 +166,7 @@ def test_what_was_set_aside_tells_why(copy):
     damaged, kept = json.loads((place / "why.json").read_text())
     assert damaged["path"] == "sweeps/quad/4/trials.json"
     assert "is damaged" in damaged["problem"]
+    assert VERIFY not in damaged["problem"]
     assert kept == {"path": "sweeps/quad/4/study.json", "problem": "its files are others now"}
 
 

@@ -25,7 +25,7 @@ from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 from batchlab.store.throughput import FOLDER as THROUGHPUTS
 from batchlab.store.throughput import read_throughput
-from batchlab.verify.findings import Finding, Verification
+from batchlab.verify.findings import Finding, Verification, problem_of
 
 Report = Callable[[float], None]
 """Told how much of the lab has been looked at, from 0 to 1."""
@@ -160,7 +160,7 @@ class _Look:
     def _found(self, path: Path, error: LabError, follows: str) -> None:
         is_unreadable = isinstance(error, UnreadableError)
         self.verification.findings.append(
-            Finding(path, str(error), UNREADABLE if is_unreadable else follows, is_unreadable)
+            Finding(path, problem_of(error), UNREADABLE if is_unreadable else follows, is_unreadable)
         )
 
     def _count(self, folder: Path) -> None:

@@ -6,6 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from batchlab.errors import VERIFY, LabError
+
+
+def problem_of(error: LabError) -> str:
+    """Return what is wrong, without the way to `batchlab verify`: whoever reads it comes from there."""
+    return str(error).replace(f" {VERIFY}", "")
+
 
 @dataclass(frozen=True)
 class Finding:

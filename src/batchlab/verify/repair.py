@@ -28,7 +28,7 @@ from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
 from batchlab.verify.check import Report, has_packs, study_problems, verify_lab
-from batchlab.verify.findings import Finding, Verification
+from batchlab.verify.findings import Finding, Verification, problem_of
 from batchlab.verify.restored import Restored, restore_text
 
 MOST_ROUNDS = 5
@@ -81,7 +81,7 @@ class _Repair:
         except UnreadableError:
             raise
         except LabError as error:
-            self.set_aside(path, str(error))
+            self.set_aside(path, problem_of(error))
 
     def format(self) -> None:
         """Write lab.json where it does not tell the format, and bring a lab of an older one up to date."""
@@ -91,7 +91,7 @@ class _Repair:
         except (NewerLabError, UnreadableError):
             raise
         except LabError as error:
-            self.set_aside(path, str(error))
+            self.set_aside(path, problem_of(error))
             version = 1 if lacks_seals(self._lab.folder) else FORMAT
             write_json(path, {"format": version})
             self.done.append(f"{path}: written again, as format {version}")
@@ -172,7 +172,7 @@ class _Repair:
         if path in errors:
             self._mend_stranger(folder, sweep, errors[path])
             return
-        problems = {found: str(error) for found, error in errors.items()}
+        problems = {found: problem_of(error) for found, error in errors.items()}
         for found, problem in problems.items():
             if found.parent.name in ("parts", "checkpoints", "states") or _is_link_to_folder(found):
                 self.set_aside(found, problem)
@@ -197,9 +197,9 @@ class _Repair:
         if isinstance(error, OlderSpecError):
             return
         if restored := Restored.of(folder, sweep):  # only its study.json is another's
-            self._restore(folder, restored, {"study.json": str(error)})
+            self._restore(folder, restored, {"study.json": problem_of(error)})
         else:
-            place = self.set_aside(folder.folder, str(error))
+            place = self.set_aside(folder.folder, problem_of(error))
             self._strangers += [place] if place else []
 
     def _put_back(self) -> None:
