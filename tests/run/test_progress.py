@@ -71,6 +71,41 @@ def test_a_winner_shortens_the_time_left(make_progress):
     assert time_left([progress], 1) == "about 14 s"
 
 
+def test_after_a_resume_the_goal_of_a_stored_pack_is_known(make_progress, scripted):
+    """Of packs of two the first has met the goal at 30, which ends the race at 50; the second waits."""
+    before = make_progress()
+    while not before.run.outcomes:
+        train_one(before, scripted(goal_at={0: 30}))
+
+    progress = StudyProgress(StudyRun(before.run.study, StudyFolder(before.run.shelf("").path.parents[1])))
+    progress.run.open_round()
+    progress.seconds_per_trial_step = 0.1
+
+    assert (progress.num_done, progress.best_steps) == (2, 30)
+    assert time_left([progress], 1) == "about 10 s"
+
+
+def test_a_stored_trial_that_diverged_before_the_race_it_would_win_was_over_has_not_met_the_goal(
+    make_progress, scripted
+):
+    progress = make_progress()
+    while not progress.run.outcomes:
+        train_one(progress, scripted(goal_at={0: 30}, diverges_at={0: 45}))
+
+    assert (progress.num_done, progress.best_steps) == (1, None)
+
+
+def test_outcomes_are_gathered_anew_only_when_a_pack_is_kept(make_progress, scripted):
+    progress = make_progress()
+    before = progress.run.outcomes
+    assert progress.run.outcomes is before
+
+    while progress.run.outcomes is before:
+        train_one(progress, scripted(goal_at={0: 30}))
+
+    assert len(progress.run.outcomes) == 2
+
+
 def test_the_time_of_a_step_is_taken_from_the_pack_in_training(make_progress, monkeypatch):
     progress, now = make_progress(), iter([0.0, 1.0, 1.0, 3.0, 3.0])
     monkeypatch.setattr(progress_module.time, "perf_counter", lambda: next(now))

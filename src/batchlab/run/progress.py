@@ -102,9 +102,8 @@ class StudyProgress:
     def best_steps(self) -> int | None:
         """The fewest steps to the goal so far; replicates do not count."""
         if self.run.is_searched:
-            return self.run.record.best_steps
-        known = [steps for steps in (self._best_steps, self.run.race.best_steps) if steps is not None]
-        return min(known, default=None)
+            return self.run.best_steps
+        return min((steps for steps in (self._best_steps, self.run.best_steps) if steps is not None), default=None)
 
     @property
     def num_done(self) -> int:

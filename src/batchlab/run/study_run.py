@@ -25,7 +25,7 @@ from batchlab.run.growth import complete_outcomes, confirmed_part, open_study
 from batchlab.run.pack import PackResult, PackTask
 from batchlab.run.part import Part, farthest, read_parts
 from batchlab.run.shelf import Shelf
-from batchlab.search.race import Outcome, Race, packs
+from batchlab.search.race import Outcome, Race, best_steps, packs
 from batchlab.store.pack_name import BEFORE, pack_name
 from batchlab.store.seal import damaged
 from batchlab.store.study_folder import StudyFolder
@@ -58,6 +58,7 @@ class StudyRun:
         self._folder = open_study(study, home, own_trainer, sweep, changed_code=changed_code)
         self._record = self._folder.record()
         self._parts: dict[str, Part] = {}
+        self._outcomes: dict[int, Outcome] | None = None
         self._pending: dict[str, tuple[int, ...]] = {}
         self._pauses: dict[str, int | None] = {}
         self.running: dict[str, tuple[int, ...]] = {}
@@ -153,7 +154,17 @@ class StudyRun:
     @property
     def outcomes(self) -> dict[int, Outcome]:
         """The outcomes of all trials of finished packs."""
-        return {trial_id: outcome for trial_id, (outcome, _) in farthest(list(self._parts.values())).items()}
+        if self._outcomes is None:
+            known = farthest(list(self._parts.values()))
+            self._outcomes = {trial_id: outcome for trial_id, (outcome, _) in known.items()}
+        return self._outcomes
+
+    @property
+    def best_steps(self) -> int | None:
+        """The fewest steps to the goal in finished packs, of this run or before; that of the search once it is over."""
+        if self.is_searched:
+            return self._record.best_steps
+        return best_steps(self.study, [self.outcomes[i] for i in self.race.racing if i in self.outcomes])
 
     def _known_end(self) -> int:
         return self.race.known_end(self.outcomes)
@@ -213,7 +224,7 @@ class StudyRun:
         if result.state is not None:
             self._folder.save_state(name, result.state, self.study.fingerprint)
         self._folder.save_part(name, part.measurements, part.record(), self.study.fingerprint)
-        self._parts[name] = part
+        self._parts[name], self._outcomes = part, None
         del self.running[name]
         if not self._pending and not self.running:
             self.open_round()
