@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.estimate import _estimate, _of_all, estimate_sweep, nearest_size
+from batchlab.run.estimate import _estimate, _of_all, estimate_sweep
 from batchlab.run.executor import Finished
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
+from batchlab.run.progress import nearest_size
 
 SIZES = [1, 4, 16, 64, 256, 1024]
 

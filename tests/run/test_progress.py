@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,6 +127,61 @@ def test_a_study_that_has_not_begun_is_guessed_from_its_neighbour(make_progress)
 
     assert time_left([unknown], 1) == "unknown time"
     assert time_left([known, unknown], 1) == "at most 20 s"  # 400 steps of 10 ms and 400 of 40 ms
+
+
+def meet(progress, steps):
+    """Have a study in training meet the goal at a step."""
+    progress.start("1-0", 2)
+    progress.advance("1-0", Standing(steps, 2, steps))
+    progress.seconds_per_trial_step = 0.01
+
+
+def test_a_bound_is_told_as_such_where_another_batch_size_has_met_the_goal_early(make_progress):
+    """32 has met it at 10 and ends at 20: 2 x 10 + 2 x 20 steps of 10 ms. 128 will by 10, 4 x 20 steps of 40 ms."""
+    met, waits = make_progress(32), make_progress(128)
+    meet(met, 10)
+
+    assert time_left([met, waits], 1) == "at most 17 s (likely far less)"  # 0.6 s and 4 x 100 steps of 40 ms
+
+
+def test_a_bound_stays_one_where_a_smaller_batch_may_need_its_budget(make_progress):
+    """8 may need 16 times the 10 steps of 128: more than its budget of 100."""
+    met, waits = make_progress(128), make_progress(8)
+    meet(met, 10)
+
+    assert re.fullmatch(r"at most \d+ s", time_left([met, waits], 1))
+
+
+def test_a_bound_stays_one_where_the_goal_was_met_late(make_progress):
+    met, waits = make_progress(32), make_progress(128)
+    meet(met, 70)
+
+    assert re.fullmatch(r"at most \d+ s", time_left([met, waits], 1))
+
+
+def test_a_bound_stays_one_where_a_study_has_trained_far_without_the_goal(make_progress):
+    met, trains = make_progress(32), make_progress(128)
+    meet(met, 10)
+    trains.start("1-0", 2)
+    trains.advance("1-0", Standing(70, 2, None))
+
+    assert re.fullmatch(r"at most \d+ s", time_left([met, trains], 1))
+
+
+def test_a_bound_stays_one_where_a_study_has_ended_without_the_goal(make_progress, scripted):
+    met, waits, ended = make_progress(32), make_progress(128), make_progress(64)
+    meet(met, 10)
+    finish(ended, scripted())
+
+    assert ended.run.is_finished
+    assert re.fullmatch(r"at most \d+ s", time_left([met, waits, ended], 1))
+
+
+def test_a_bound_stays_one_where_every_trial_trains_to_its_budget(make_progress):
+    met, waits = (make_progress(size, **{"sweep.protocol": "full"}) for size in (32, 128))
+    meet(met, 10)
+
+    assert re.fullmatch(r"at most \d+ s", time_left([met, waits], 1))
 
 
 @pytest.mark.parametrize(

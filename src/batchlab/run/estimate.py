@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from batchlab.run.executor import Executor
 from batchlab.run.executors import check_gangs, make_executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
-from batchlab.run.progress import count_evaluations
+from batchlab.run.progress import count_evaluations, steps_by_neighbour
 from batchlab.run.trainers import make_trainer
 from batchlab.search.samplers import draw_points
 
@@ -180,25 +179,12 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[
 
 
 def _expected_steps(study: Study, pilot: Pilot, goals: dict[int, int]) -> tuple[int | None, int | None]:
-    """Return where the race may end, and the batch size whose pilot says so if it is another.
-
-    A batch that is k times as small needs at most k times the steps, roughly; a larger one no more.
-    """
+    """Return where the race may end, and the batch size whose pilot says so if it is another."""
     if study.race_factor is None:
         return study.max_steps, None
     if pilot.goal_steps is not None:
         return study.end_step(pilot.goal_steps), None
     if not goals:
         return None, None
-    nearest = nearest_size(study.batch_size, list(goals))
-    steps = math.ceil(goals[nearest] * max(1.0, nearest / study.batch_size))
+    steps, nearest = steps_by_neighbour(study.batch_size, goals)
     return study.end_step(min(study.max_steps, max(steps, pilot.steps))), nearest
-
-
-def nearest_size(batch_size: int, known: Sequence[int]) -> int:
-    """Return the known batch size that is the nearest, by ratio.
-
-    >>> nearest_size(16, [1, 64, 512])
-    64
-    """
-    return min(known, key=lambda other: abs(math.log(other / batch_size)))

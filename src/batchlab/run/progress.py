@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,9 @@ from batchlab.run.study_run import StudyRun
 
 STEP_OVERHEAD = 0.002
 """Seconds that a step costs at any batch size, for a guess: below it a smaller batch is not taken to be faster."""
+
+FAR_LESS = 0.5
+"""Where no more than this share of a bound is to be expected, that is said beside it."""
 
 
 @dataclass
@@ -110,15 +113,23 @@ class StudyProgress:
         """Trials that have trained to the end without diverging."""
         return sum(outcome.diverged_step is None for outcome in self.run.outcomes.values())
 
-    def seconds_left(self) -> float | None:
-        """Return the processor time that the study may still need: at most, while no trial has met the goal."""
+    @property
+    def trained_steps(self) -> int:
+        """How far the trial is that has trained the longest, finished ones included."""
+        return max([self.step or 0, *(outcome.last_step for outcome in self.run.outcomes.values())])
+
+    def seconds_left(self, goal_steps: int | None = None) -> float | None:
+        """Return the processor time that the study may still need: at most, while no trial has met the goal.
+
+        With `goal_steps`: were the first to meet it there, where none has yet.
+        """
         if self.run.is_finished:
             return 0.0
         if self.seconds_per_trial_step is None and self.guessed_seconds_per_trial_step is None:
             return None
         if self.run.confirm_run is not None:
             return self._confirmation_left(self.run.confirm_run)
-        study, best_steps = self.run.study, self.best_steps
+        study, best_steps = self.run.study, goal_steps if self.best_steps is None else self.best_steps
         num_begun = self.num_done + sum(pack.standing.num_live for pack in self._packs.values())
         replicate = study.max_steps if best_steps is None else study.replicate_steps(best_steps)
         search = self._left(study.end_step(best_steps), study.trials - num_begun)
@@ -161,13 +172,55 @@ def count_evaluations(evaluation: Evaluation, start: int, end: int) -> int:
 
 
 def time_left(studies: Sequence[StudyProgress], num_workers: int) -> str:
-    """Return how long the rest may take, as a person says it: an upper bound while a goal is unmet."""
+    """Return how long the rest may take, as a person says it: an upper bound while a goal is unmet.
+
+    Where other batch sizes have met the goal so soon that far less is to be expected, that is said, too.
+    """
     _guess_rates(studies)
     left = [seconds for study in studies if (seconds := study.seconds_left()) is not None]
     if len(left) < len(studies):
         return "unknown time"
-    is_bound = any(study.best_steps is None and not study.run.is_finished for study in studies)
-    return ("at most " if is_bound else "about ") + spell_seconds(sum(left) / num_workers)
+    spelled = spell_seconds(sum(left) / num_workers)
+    if not any(study.best_steps is None and not study.run.is_finished for study in studies):
+        return f"about {spelled}"
+    is_far_less = _likely_seconds(studies) <= FAR_LESS * sum(left)
+    return f"at most {spelled}" + (" (likely far less)" if is_far_less else "")
+
+
+def _likely_seconds(studies: Sequence[StudyProgress]) -> float:
+    """Return what is left if the goal is met where the nearest batch size that has met it lets expect.
+
+    Where none has, or one has ended without, nothing can be expected: infinite.
+    """
+    goals = {study.run.study.batch_size: steps for study in studies if (steps := study.best_steps) is not None}
+    if not goals or any(study.run.is_finished and study.best_steps is None for study in studies):
+        return math.inf
+    likely = 0.0
+    for study in studies:
+        steps, _ = steps_by_neighbour(study.run.study.batch_size, goals)
+        likely += study.seconds_left(max(steps, study.trained_steps)) or 0.0
+    return likely
+
+
+def steps_by_neighbour(batch_size: int, goals: Mapping[int, int]) -> tuple[int, int]:
+    """Return the steps to the goal that the nearest known batch size lets expect, and which that is.
+
+    A batch that is k times as small needs at most k times the steps, roughly; a larger one no more.
+
+    >>> steps_by_neighbour(16, {64: 100, 512: 40})
+    (400, 64)
+    """
+    nearest = nearest_size(batch_size, list(goals))
+    return math.ceil(goals[nearest] * max(1.0, nearest / batch_size)), nearest
+
+
+def nearest_size(batch_size: int, known: Sequence[int]) -> int:
+    """Return the known batch size that is the nearest, by ratio.
+
+    >>> nearest_size(16, [1, 64, 512])
+    64
+    """
+    return min(known, key=lambda other: abs(math.log(other / batch_size)))
 
 
 def _guess_rates(studies: Sequence[StudyProgress]) -> None:
