@@ -32,6 +32,7 @@ from batchlab.analysis import (
     fit_hyperbola,
     fit_shape,
 )
+from batchlab.analysis.gap import gap_before
 from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal
@@ -53,6 +54,7 @@ GOAL = Goal.read("val/loss < 1")
 FIVE = (16, 64, 256, 1024, 4096)
 TWELVE = tuple(2**k for k in range(1, 13))
 THIRTEEN = tuple(2**k for k in range(13))
+COARSE_S_MIN = (15.0, 60.0)
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,18 @@ class Design:
 
     is_confirmed: bool = False
     b_crit: float = B_CRIT
+    every: int = 0
+    """Evaluations are at least so many steps apart. Where they are, S_min is not 1,000 but drawn, so that all places of
+    a plateau on the grid have their turn."""
+
+    s_min: float = S_MIN
 
     def true_steps(self, batch_size: float) -> float:
-        return S_MIN * (1 + self.b_crit / batch_size)
+        return self.s_min * (1 + self.b_crit / batch_size)
+
+    def drawn(self, rng: np.random.Generator) -> Design:
+        """Return the design of one study."""
+        return replace(self, s_min=math.exp(rng.uniform(*np.log(COARSE_S_MIN)))) if self.every else self
 
 
 def at_the_ends(b_crit: int) -> tuple[Design, ...]:
@@ -112,21 +123,32 @@ DESIGNS = (
     Design("confirmed: 5 sizes, n = 12, 6 seeds", FIVE, 12, 1.5, 1.03, is_confirmed=True),
     Design("confirmed: 12 sizes, n = 32, 6 seeds", TWELVE, 32, 1.5, 1.03, is_confirmed=True),
     *(design for b_crit in (4, 16, 4096, 16_384, 65_536) for design in at_the_ends(b_crit)),
+    Design("coarse: 3 sizes, n = 32, race 1.5, every 10", FIVE[:3], 32, 1.5, 1.0, b_crit=64, every=10),
+    Design("coarse: 4 sizes, n = 8, race 1.5, every 10", FIVE[:4], 8, 1.5, 1.0, b_crit=128, every=10),
+    Design("coarse: 4 sizes, n = 32, race 1.5, every 10", FIVE[:4], 32, 1.5, 1.0, b_crit=128, every=10),
+    Design("coarse: 5 sizes, n = 32, race 1.5, every 5", FIVE, 32, 1.5, 1.0, every=5),
+    Design(
+        "coarse, censored: 4 sizes, n = 8, every 10", FIVE[:4], 8, 1.5, 1.0, censored_from=1024, b_crit=128, every=10
+    ),
+    Design("coarse, confirmed: 5 sizes, n = 12, 6 seeds, every 10", FIVE, 12, 1.5, 1.0, is_confirmed=True, every=10),
 )
 
 
 class Grid:
     """The steps at which trials are evaluated."""
 
-    def __init__(self, growth: float) -> None:
-        steps = [1]
-        while steps[-1] < 1e9:
-            steps.append(max(steps[-1] + 1, math.ceil(steps[-1] * growth)))
-        self.steps = np.array(steps)
+    def __init__(self, growth: float, every: int = 0) -> None:
+        steps, last = [max(every, 1)], 1e6 if every else 1e9
+        while steps[-1] < last:
+            steps.append(max(steps[-1] + max(every, 1), math.ceil(steps[-1] * growth)))
+        self.steps = np.array([0, *steps])
 
     def read(self, steps: np.ndarray) -> np.ndarray:
         """Return the first evaluated steps at or after these."""
         return np.asarray(self.steps[np.searchsorted(self.steps, steps)])
+
+    def gap(self, steps: float) -> float:
+        return gap_before(self.steps, steps)
 
 
 def excess(rng: np.random.Generator, design: Design, batch_size: int, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -148,9 +170,11 @@ def make_row(rng: np.random.Generator, design: Design, grid: Grid, batch_size: i
         budget = int(design.true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
     end = min(budget, int(grid.read(np.array(design.race_factor * steps[0]))))
     row = plain_row(batch_size, [int(step) for step in steps if step <= end], design.num_trials, end)
+    row = replace(row, gap=grid.gap(float(steps[0])))
     if not design.is_confirmed:
         return row
-    return replace(row, confirmed=confirm(rng, design.true_steps(batch_size) * math.exp(excesses[0])))
+    median = design.true_steps(batch_size) * math.exp(excesses[0])
+    return replace(row, confirmed=confirm(rng, median, grid if design.every else None))
 
 
 def plain_row(batch_size: int, reached: Sequence[int], num_trials: int, end: int) -> StepsToResult:
@@ -178,10 +202,12 @@ def median_minimum(design: Design, batch_size: int) -> float:
     return design.spread * (1 + design.harder * place) * z
 
 
-def confirm(rng: np.random.Generator, median: float) -> ConfirmedSteps | None:
+def confirm(rng: np.random.Generator, median: float, grid: Grid | None) -> ConfirmedSteps | None:
     """Confirm the winner: its configuration lies above the best one by its excess, seeds scatter about that."""
-    steps = [math.ceil(step) for step in median * np.exp(SEED_NOISE * rng.standard_normal(6))]
-    return confirmed_steps(confirmed_study({0: steps}, 6), GOAL)
+    exact = median * np.exp(SEED_NOISE * rng.standard_normal(6))
+    steps = [int(step) for step in (grid.read(exact) if grid else np.ceil(exact))]
+    answer = confirmed_steps(confirmed_study({0: steps}, 6), GOAL)
+    return replace(answer, gap=grid.gap(answer.steps)) if answer and answer.steps and grid else answer
 
 
 def confirmed_study(steps: dict[int, list[int]], seeds: int) -> StudyResult:
@@ -271,8 +297,8 @@ def measure_critical_batch(studies: int, designs: Sequence[Design] = DESIGNS) ->
 
 
 def _critical_row(design: Design, studies: int) -> dict[str, Any]:
-    rng, grid = np.random.default_rng(0), Grid(design.growth)
-    fits = [fit for _ in range(studies) if (fit := fit_critical_batch(make_rows(rng, design, grid)))]
+    rng, grid = np.random.default_rng(0), Grid(design.growth, design.every)
+    fits = [fit for _ in range(studies) if (fit := fit_critical_batch(make_rows(rng, design.drawn(rng), grid)))]
     values = [fit.e_min / fit.s_min for fit in fits]
     return {
         "design": design.name,

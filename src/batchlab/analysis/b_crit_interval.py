@@ -22,6 +22,9 @@ WITHIN = 2.0
 AGREEMENT = 0.1
 """The profile stands in for the delta method where a bound differs by more than this share of its distance."""
 
+NORMAL_QUANTILE = 1.96
+"""Of 97.5 %: Student's t without end."""
+
 _GRID = 161
 _ZOOMS, _ZOOM_GRID = 8, 21
 """How often the grid about a bound is made twenty times finer, and its points."""

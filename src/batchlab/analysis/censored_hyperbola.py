@@ -11,25 +11,28 @@ top from anywhere, and the fit is a search in one dimension, as that of the plai
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from batchlab.analysis.b_crit_interval import b_crit_interval, log_b_crit_grid
-from batchlab.analysis.hyperbola import Hyperbola
+from batchlab.analysis.hyperbola import Hyperbola, scatter_variance
 
 _MIN_SIGMA = 1e-4
-"""Steps are whole numbers on a grid of evaluations: so much noise is taken to be in them beside what is seen."""
+"""So much noise is taken to be in log steps beside what is seen: points on a curve would have no likelihood."""
 
 _MAX_ROUNDS = 100
 _ZOOMS, _ZOOM_GRID = 8, 21
 """How often the grid about the best log B_crit is made ten times finer, and its points."""
 
 
-def fit_censored_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray, is_censored: np.ndarray) -> Hyperbola:
+def fit_censored_hyperbola(
+    batch_sizes: np.ndarray, steps: np.ndarray, is_censored: np.ndarray, noise: float = 0.0
+) -> Hyperbola:
     """Return the most likely hyperbola; `steps` are those trained where `is_censored`, and three or more are not.
 
-    The standard error is that of the likelihood, with the degrees of freedom of the known steps.
+    The standard error is that of the likelihood, with the degrees of freedom of the known steps. `noise` is what log
+    steps are known to scatter at the least.
 
     >>> sizes = np.array([16.0, 64.0, 256.0, 1024.0, 4096.0])
     >>> steps = np.array([3310.0, 890.0, 305.0, 149.0, 140.0])
@@ -40,9 +43,12 @@ def fit_censored_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray, is_censor
     (513, 409)
     """
     likelihood = _Likelihood(np.log(batch_sizes), np.log(steps), is_censored)
-    tops = likelihood.tops(log_b_crit_grid(likelihood.log_sizes))
-    for _ in range(_ZOOMS):
-        tops = likelihood.tops(tops.about_the_best(_ZOOM_GRID))
+    tops = likelihood.climb()
+    known = scatter_variance(np.zeros(likelihood.num_known), noise)
+    lacking = known * likelihood.freedom - 1 / tops.best[2] ** 2
+    if lacking > _MIN_SIGMA**2:
+        likelihood = replace(likelihood, min_sigma=math.sqrt(lacking))
+        tops = likelihood.climb()
     log_b_crit, level, precision = tops.best
     log_se = likelihood.log_se(log_b_crit, level, precision)
 
@@ -52,7 +58,7 @@ def fit_censored_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray, is_censor
     interval = b_crit_interval(log_b_crit, log_se, likelihood.log_sizes[~is_censored], deviances)
     s_min = math.exp(level / precision)
     residuals = (likelihood.excesses(log_b_crit) - level / precision)[~is_censored]
-    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)
+    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval, noise)
 
 
 @dataclass(frozen=True)
@@ -82,10 +88,24 @@ class _Likelihood:
     log_sizes: np.ndarray  # [num_batch_sizes]
     log_steps: np.ndarray  # [num_batch_sizes]
     is_censored: np.ndarray  # [num_batch_sizes]
+    min_sigma: float = _MIN_SIGMA
+    """Noise beside what is seen: its square adds to the mean square of the residuals."""
 
     @property
     def num_known(self) -> int:
         return int((~self.is_censored).sum())
+
+    @property
+    def freedom(self) -> float:
+        """The share of the known steps that two parameters leave."""
+        return (self.num_known - 2) / self.num_known
+
+    def climb(self) -> _Tops:
+        """Return the tops about the greatest of all, on a grid as fine as can be told apart."""
+        tops = self.tops(log_b_crit_grid(self.log_sizes))
+        for _ in range(_ZOOMS):
+            tops = self.tops(tops.about_the_best(_ZOOM_GRID))
+        return tops
 
     def excesses(self, log_b_crits: float | np.ndarray) -> np.ndarray:
         """Return log S less log(1 + B_crit / B): [..., num_batch_sizes] for log B_crits [...]."""
@@ -94,7 +114,7 @@ class _Likelihood:
     def tops(self, log_b_crits: np.ndarray) -> _Tops:
         """Climb to the top for every log B_crit at once, by Newton steps that are shortened while they are long."""
         excess = self.excesses(log_b_crits)
-        precision = 1 / np.hypot(excess.std(axis=1), _MIN_SIGMA)
+        precision = 1 / np.hypot(excess.std(axis=1), self.min_sigma)
         level = precision * excess.mean(axis=1)
         for _ in range(_MAX_ROUNDS):
             gradient, information = self._derivatives(excess, level, precision)
@@ -111,7 +131,7 @@ class _Likelihood:
         from scipy.special import log_ndtr
 
         z = precision[:, None] * excess - level[:, None]
-        known = self.num_known * (np.log(precision) - 0.5 * (precision * _MIN_SIGMA) ** 2)
+        known = self.num_known * (np.log(precision) - 0.5 * (precision * self.min_sigma) ** 2)
         return np.asarray(np.where(self.is_censored, log_ndtr(-z), -0.5 * z**2).sum(axis=1) + known)
 
     def _derivatives(
@@ -119,13 +139,13 @@ class _Likelihood:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients [num, 2] in level and precision, and the information [num, 2, 2]."""
         pull, weight = self._pull(precision[:, None] * excess - level[:, None])
-        noise = self.num_known * precision * _MIN_SIGMA**2
+        noise = self.num_known * precision * self.min_sigma**2
         gradient = np.stack(
             [pull.sum(axis=1), self.num_known / precision - noise - (pull * excess).sum(axis=1)], axis=1
         )
         columns = np.stack([np.ones_like(excess), -excess], axis=2)
         information = np.einsum("gnj,gn,gnk->gjk", columns, weight, columns)
-        information[:, 1, 1] += self.num_known * (1 / precision**2 + _MIN_SIGMA**2)
+        information[:, 1, 1] += self.num_known * (1 / precision**2 + self.min_sigma**2)
         return gradient, information
 
     def _pull(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,8 +163,8 @@ class _Likelihood:
         slope = 1 / (1 + np.exp(self.log_sizes - log_b_crit))
         columns = np.stack([np.ones_like(excess), slope, -excess], axis=1)  # [num_batch_sizes, 3]
         information = (columns * weight[:, None]).T @ columns
-        information[2, 2] += self.num_known * (1 / precision**2 + _MIN_SIGMA**2)
+        information[2, 2] += self.num_known * (1 / precision**2 + self.min_sigma**2)
         if np.linalg.matrix_rank(information, hermitian=True) < 3:
             return math.inf
         variance = float(np.linalg.inv(information)[1, 1]) / precision**2
-        return math.sqrt(variance * self.num_known / (self.num_known - 2))
+        return math.sqrt(variance / self.freedom)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis.boundary import at_boundary
+from batchlab.analysis.gap import gap_before
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.goal import Goal
@@ -47,6 +48,9 @@ class ConfirmedSteps:
     end_step: int
     """Where a replicate ended that had not met the goal."""
 
+    gap: float = 0.0
+    """The logarithm of the evaluation that `steps` were read at over the one before, in the search."""
+
 
 def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
     """Return the confirmed answer of a study, or None without a confirmation for this very goal.
@@ -77,6 +81,7 @@ def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
         at_boundary=at_boundary(trials[winner], result.search_space, result.trials),
         replicate_steps=steps[winner],
         end_step=made.end_step,
+        gap=gap_before(result.steps_of(winner), median) if math.isfinite(median) else 0.0,
     )
 
 

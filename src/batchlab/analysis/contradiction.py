@@ -22,11 +22,13 @@ def contradicting(hyperbola: Hyperbola, censored: Sequence[StepsToResult]) -> li
     return [row for row in censored if row.end_step > hyperbola.steps_at(row.batch_size)]
 
 
-def unexplained(against: Sequence[StepsToResult], batch_sizes: np.ndarray, steps: np.ndarray) -> list[StepsToResult]:
+def unexplained(
+    against: Sequence[StepsToResult], batch_sizes: np.ndarray, steps: np.ndarray, noise: float = 0.0
+) -> list[StepsToResult]:
     """Return those of the rows that the known steps at other batch sizes, and their scatter, do not explain."""
     if not against:
         return []
-    others = fit_hyperbola(batch_sizes, steps)
+    others = fit_hyperbola(batch_sizes, steps, noise)
     spread = Spread.of(others, batch_sizes)
 
     def is_explained(row: StepsToResult) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from batchlab.analysis.censored_hyperbola import fit_censored_hyperbola
 from batchlab.analysis.contradiction import contradicting, contradictions, unexplained
+from batchlab.analysis.gap import grid_noise
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.interval import NO_INTERVAL, Interval
@@ -56,6 +57,9 @@ class CriticalBatchFit:
     residuals: tuple[float, ...]
     """log of measured over fitted steps, for each of them."""
 
+    noise: float = 0.0
+    """What log steps scatter at the least, because they are read on a grid of evaluations."""
+
     censored: tuple[int, ...]
     """Batch sizes at which the goal was not met: that it takes more steps than were trained is all that is known."""
 
@@ -67,7 +71,7 @@ class CriticalBatchFit:
     @property
     def hyperbola(self) -> Hyperbola:
         """The curve by itself."""
-        return Hyperbola(self.s_min, self.e_min, self.log_se, np.array(self.residuals), self.b_crit_ci)
+        return Hyperbola(self.s_min, self.e_min, self.log_se, np.array(self.residuals), self.b_crit_ci, self.noise)
 
     @property
     def worst_residual(self) -> float:
@@ -104,14 +108,16 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     estimand: Headline = "confirmed" if all(row.estimate("confirmed").value for row in reached) else "minimum"
     censored = [row for row in rows if row.is_censored]
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
-    steps = np.array([row.estimate(estimand).value for row in reached], dtype=float)
-    hyperbola = _fit(batch_sizes, steps, censored)
-    seen = _seen(batch_sizes, steps, hyperbola.b_crit)
+    answers = [row.estimate(estimand) for row in reached]
+    steps = np.array([answer.value for answer in answers], dtype=float)
     is_closed_form = all(row.protocol.is_closed_form for row in reached)
+    noise = 0.0 if is_closed_form else grid_noise([answer.gap for answer in answers])
+    hyperbola = _fit(batch_sizes, steps, censored, noise)
+    seen = _seen(batch_sizes, steps, hyperbola.b_crit)
     exact = Interval(hyperbola.b_crit, hyperbola.b_crit)
     interval = seen.bounds(exact if is_closed_form else hyperbola.interval, hyperbola.b_crit)
     against = contradicting(hyperbola, censored)
-    beyond_chance = against if is_closed_form else unexplained(against, batch_sizes, steps)
+    beyond_chance = against if is_closed_form else unexplained(against, batch_sizes, steps, noise)
     return CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
@@ -122,18 +128,19 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
         is_closed_form=is_closed_form,
         batch_sizes=tuple(row.batch_size for row in reached),
         residuals=tuple(hyperbola.residuals.tolist()),
+        noise=noise,
         censored=tuple(row.batch_size for row in censored),
         contradicted_by=tuple(row.batch_size for row in against),
         warning=" ".join([*seen.warnings(interval), *contradictions(against, beyond_chance)]) or None,
     )
 
 
-def _fit(batch_sizes: np.ndarray, steps: np.ndarray, censored: Sequence[StepsToResult]) -> Hyperbola:
+def _fit(batch_sizes: np.ndarray, steps: np.ndarray, censored: Sequence[StepsToResult], noise: float) -> Hyperbola:
     if not censored:
-        return fit_hyperbola(batch_sizes, steps)
+        return fit_hyperbola(batch_sizes, steps, noise)
     sizes = np.concatenate([batch_sizes, [row.batch_size for row in censored]])
     ends = np.concatenate([steps, [row.end_step for row in censored]])
-    return fit_censored_hyperbola(sizes, ends, np.arange(len(sizes)) >= len(batch_sizes))
+    return fit_censored_hyperbola(sizes, ends, np.arange(len(sizes)) >= len(batch_sizes), noise)
 
 
 @dataclass(frozen=True)

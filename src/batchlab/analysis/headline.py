@@ -28,6 +28,9 @@ class Estimate:
     interval: Interval | None
     """None where the answer has none by nature, as the minimum."""
 
+    gap: float = 0.0
+    """The logarithm of the evaluation that it was read at over the one before: see `gap_before`."""
+
 
 def choose_headline(rows: Sequence[StepsToResult]) -> Headline:
     """Return the best answer that every batch size that met the goal can give.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.analysis.b_crit_interval import b_crit_interval, log_b_crit_grid
+from batchlab.analysis.b_crit_interval import NORMAL_QUANTILE, b_crit_interval, log_b_crit_grid, quantile
 from batchlab.analysis.interval import NO_INTERVAL, SPAN, Interval
 
 _ROUNDING = 1e-20
@@ -37,10 +37,18 @@ class Hyperbola:
     interval: Interval = NO_INTERVAL
     """95 %, of B_crit."""
 
+    noise: float = 0.0
+    """What log steps scatter at the least, as a standard deviation, however close to the curve they happen to lie."""
+
     @property
     def b_crit(self) -> float:
         """The critical batch size E_min / S_min."""
         return self.e_min / self.s_min
+
+    @property
+    def scatter(self) -> float:
+        """Standard deviation of log steps about the curve."""
+        return math.sqrt(scatter_variance(self.residuals, self.noise))
 
     def steps_at(self, batch_size: float) -> float:
         """Return the steps of the curve at a batch size."""
@@ -61,8 +69,10 @@ class PowerLaw:
     """
 
 
-def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
+def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray, noise: float = 0.0) -> Hyperbola:
     """Return the least-squares hyperbola of log steps through three points or more.
+
+    `noise` is what they are known to scatter at the least: read on a coarse grid, a few lie on a curve by chance.
 
     >>> fit = fit_hyperbola(np.array([64.0, 512.0, 4096.0]), np.array([900.0, 200.0, 112.5]))
     >>> round(fit.s_min, 6), round(fit.e_min, 6)
@@ -73,15 +83,16 @@ def fit_hyperbola(batch_sizes: np.ndarray, steps: np.ndarray) -> Hyperbola:
     excess, slope = _centred_excess(log_sizes, log_b_crit)
     residuals = log_steps - log_steps.mean() - excess
     s_min = math.exp(float(np.mean(log_steps - np.log1p(np.exp(log_b_crit - log_sizes)))))
-    log_se = _log_se(residuals, slope)
+    variance, information = scatter_variance(residuals, noise), float(slope @ slope)
+    log_se = math.sqrt(variance / information) if information > 0 else math.inf
 
     def deviances(log_b_crits: np.ndarray) -> np.ndarray:
-        floor = len(residuals) * _ROUNDING  # some curves go through every point
-        sums = np.maximum(sums_of_squares(log_sizes, log_steps, log_b_crits), floor)
-        return np.asarray(len(residuals) * np.log(sums / max(float(residuals @ residuals), floor)))
+        more = sums_of_squares(log_sizes, log_steps, log_b_crits) - float(residuals @ residuals)
+        least = (len(residuals) - 2) * max(variance, _ROUNDING)  # some curves go through every point
+        return np.asarray(len(residuals) * np.log1p(np.maximum(more, 0.0) / least))
 
     interval = b_crit_interval(log_b_crit, log_se, log_sizes, deviances)
-    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval)
+    return Hyperbola(s_min, s_min * math.exp(log_b_crit), log_se, residuals, interval, noise)
 
 
 def fit_power_law(batch_sizes: np.ndarray, steps: np.ndarray) -> PowerLaw | None:
@@ -157,10 +168,13 @@ def _newton_step(log_sizes: np.ndarray, log_steps: np.ndarray, log_b_crit: float
     return downhill / (curvature if curvature > 0 else max(float(slope @ slope), 1e-300))
 
 
-def _log_se(residuals: np.ndarray, slope: np.ndarray) -> float:
-    variance = float(residuals @ residuals) / (len(residuals) - 2)
-    information = float(slope @ slope)
-    return math.sqrt(variance / information) if information > 0 else math.inf
+def scatter_variance(residuals: np.ndarray, noise: float = 0.0) -> float:
+    """Return the square of the scatter about a curve of two parameters, no less than `noise` accounts for.
+
+    What is seen is an estimate, to be taken Student's t times; noise that is known needs the normal quantile only.
+    """
+    known = NORMAL_QUANTILE / quantile(len(residuals)) * noise
+    return max(float(residuals @ residuals) / (len(residuals) - 2), known**2)
 
 
 def _least_squares(

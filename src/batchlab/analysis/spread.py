@@ -28,9 +28,9 @@ class Spread:
     @classmethod
     def of(cls, hyperbola: Hyperbola, batch_sizes: Sequence[int] | np.ndarray) -> Spread:
         """Return that of a fit through known steps at three batch sizes or more."""
-        residuals, sizes = hyperbola.residuals, np.array(batch_sizes, dtype=float)
+        sizes = np.array(batch_sizes, dtype=float)
         return cls(
-            scatter=math.sqrt(float(residuals @ residuals) / (len(sizes) - 2)),
+            scatter=hyperbola.scatter,
             num_sizes=len(sizes),
             log_b_crit_se=hyperbola.log_se,
             b_crit=hyperbola.b_crit,

@@ -17,6 +17,7 @@ from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps
 from batchlab.analysis.full_protocol import ends_early
+from batchlab.analysis.gap import gap_before
 from batchlab.analysis.headline import Estimate, Headline
 from batchlab.analysis.measured import check_measured
 from batchlab.analysis.stuck import count_stuck
@@ -43,6 +44,9 @@ class StepsToResult:
 
     trial: Trial | None
     """The optimal trial: the one that met the goal first."""
+
+    gap: float = 0.0
+    """The logarithm of `steps` over the evaluation of that trial before them."""
 
     at_boundary: tuple[str, ...]
     """Metaparameters of the optimal trial at the edge of their search range."""
@@ -111,9 +115,10 @@ class StepsToResult:
     def estimate(self, headline: Headline) -> Estimate:
         """Return the named answer of this batch size."""
         if headline == "minimum":
-            return Estimate(self.steps, None)
+            return Estimate(self.steps, None, self.gap)
         answer = self.confirmed if headline == "confirmed" else self.best_of
-        return Estimate(answer.steps, answer.interval) if answer else Estimate(None, None)
+        gap = self.confirmed.gap if headline == "confirmed" and self.confirmed else self.gap
+        return Estimate(answer.steps, answer.interval, gap) if answer else Estimate(None, None)
 
     def winner(self, headline: Headline) -> StepsToResult | ConfirmedSteps:
         """Return whose trial stands for the named answer: the confirmed one's, else the one with the fewest steps."""
@@ -169,6 +174,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         batch_size=result.batch_size,
         steps=reached_steps[0] if reached else None,
         trial=best,
+        gap=gap_before(result.steps_of(best.trial_id), reached_steps[0]) if best else 0.0,
         at_boundary=at_boundary(best, result.search_space, tried) if best else (),
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),

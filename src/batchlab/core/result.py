@@ -73,6 +73,10 @@ class StudyResult:
         """Return how many trials ended that way."""
         return sum(trial.status is status for trial in self.trials)
 
+    def steps_of(self, trial_id: int) -> np.ndarray:
+        """Return the evaluated steps of one trial."""
+        return np.asarray(self.measurements.step[self.measurements.trial_id == trial_id])
+
     def rows_of(self, trials: tuple[Trial, ...]) -> Measurements:
         """Return the measurements of these trials only."""
         return self.measurements.where(np.isin(self.measurements.trial_id, [trial.trial_id for trial in trials]))
