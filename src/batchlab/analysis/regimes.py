@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from batchlab.analysis.advice import advise
+from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.critical_batch import CriticalBatchFit
 from batchlab.analysis.curve_choice import MIN_NOISE, departs, is_hyperbolic
 from batchlab.analysis.interval import NO_INTERVAL, Interval
@@ -65,8 +66,13 @@ class Regimes:
     departs: bool = False
     """Whether the steps leave the hyperbola by more than chance explains: a claim, where `source` is a choice."""
 
+    has_few_trials: bool = False
+    """Whether a batch size has too few trials for a firm word, whatever the ranges are."""
+
     def regime_of(self, batch_size: float) -> Regime | None:
-        """Return the regime of a batch size, or None where the ranges leave it open."""
+        """Return the regime of a batch size, or None where the ranges, or too few trials, leave it open."""
+        if self.has_few_trials:
+            return None
         perfect, maximal = self.perfect_up_to, self.maximal_from
         if self.is_closed_form:
             perfect, maximal = (RegimeEnd(end.value, end.value, end.value) for end in (perfect, maximal))
@@ -112,6 +118,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
         is_thin=advice is not None,
         advice=advice,
         is_closed_form=fit.is_closed_form,
+        has_few_trials=not fit.is_closed_form and min(row.num_trials for row in rows) < MIN_TRIALS,
         departs=source == "shape" if fit.is_closed_form else departs(sizes, hyperbola, noise),
     )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from batchlab.analysis import Regime, StepsToResult, WorkloadSummary
-from batchlab.analysis.best_of import MIN_TRIALS
 from batchlab.analysis.headline import Headline
 from batchlab.analysis.steps_to_result import measured_steps
 from batchlab.analysis.text import listed
@@ -167,13 +166,8 @@ def _critical(summary: WorkloadSummary) -> tuple[AxisValue, ...]:
     return (AxisValue(critical_label(fit), value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
 
 
-def _has_few_trials(summary: WorkloadSummary) -> bool:
-    """Return whether the trials are too few for a firm word on regimes."""
-    return not summary.protocol.is_closed_form and min(row.num_trials for row in summary.rows) < MIN_TRIALS
-
-
 def _spans(summary: WorkloadSummary, low: float, high: float) -> tuple[Span, ...]:
-    if summary.regimes and _has_few_trials(summary):
+    if summary.regimes and summary.regimes.has_few_trials:
         return (unknown_span(low, high),)
     return regime_spans(summary.regimes, low, high)
 
@@ -212,7 +206,7 @@ def _point(summary: WorkloadSummary, i: int, perfect: float | None, beside: Publ
         efficiency=efficiency.value if efficiency else None,
         efficiency_low=efficiency.low if efficiency else None,
         efficiency_high=efficiency.high if efficiency else None,
-        regime=None if regimes is None or _has_few_trials(summary) else regimes.regime_of(row.batch_size),
+        regime=None if regimes is None else regimes.regime_of(row.batch_size),
         perfect_steps=perfect if row.is_reached else None,
         fitted_steps=fit.s_min + fit.e_min / row.batch_size if fit else None,
         published_steps=_published(row, beside),

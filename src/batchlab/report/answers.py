@@ -85,6 +85,9 @@ def summarise_results(results: SweepResults, goal: Goal | None = None, trials: i
     goal = goal or results.sweep.goal
     if goal is None:
         raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
+    if not results.results and results.unfinished:
+        num, sweep = len(results.unfinished), results.sweep.name
+        raise InputError(f"None of the {num} studies of sweep {sweep} is finished yet; `batchlab run` goes on with it.")
     return summarise(results.results, goal, trials)
 
 

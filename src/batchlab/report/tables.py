@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from batchlab.analysis import StepsToResult, TunedPoint, WorkloadSummary
+from batchlab.analysis.headline import Headline
 from batchlab.analysis.regimes import Efficiency
 from batchlab.analysis.steps_to_result import measured_steps
 from batchlab.analysis.text import count, significant
@@ -74,7 +75,24 @@ def _answer_columns(summary: WorkloadSummary) -> list[_Column]:
     ]
     if headline != "minimum":
         columns.append(_Column("Minimum", ["" if row.steps is None else count(row.steps) for row in rows]))
-    return columns
+    return [*columns, *_confirmed_columns(summary)]
+
+
+def _confirmed_columns(summary: WorkloadSummary) -> list[_Column]:
+    """Return what was confirmed where that is not at every batch size, and so not what stands first."""
+    rows = summary.rows
+    if summary.headline == "confirmed" or not any(row.confirmed for row in rows):
+        return []
+    return [
+        _Column("Confirmed", [_confirmed_text(row) for row in rows]),
+        _Column("its 95 %", [_interval_text(row, "confirmed") if row.confirmed else "" for row in rows]),
+    ]
+
+
+def _confirmed_text(row: StepsToResult) -> str:
+    if row.confirmed is None:
+        return ""
+    return "failed" if row.confirmed.steps is None else format_steps(row.confirmed.steps)
 
 
 def _published_columns(rows: Sequence[StepsToResult], published: PublishedComparison | None) -> list[_Column]:
@@ -203,11 +221,14 @@ def format_interval(row: StepsToResult, summary: WorkloadSummary) -> str:
         return ""
     if not row.is_reached:
         return f"> {count(row.end_step)}, {row.ended_by}"
-    interval = row.estimate(summary.headline).interval
+    return _interval_text(row, summary.headline)
+
+
+def _interval_text(row: StepsToResult, headline: Headline) -> str:
+    interval = row.estimate(headline).interval
     if interval is None or interval.low is None:
         return ""
-    is_confirmed = summary.headline == "confirmed" and row.confirmed is not None
-    end_step = row.confirmed.end_step if is_confirmed and row.confirmed else row.end_step
+    end_step = row.confirmed.end_step if headline == "confirmed" and row.confirmed else row.end_step
     high = f"> {count(end_step)}" if interval.high is None else format_steps(interval.high)
     return f"{format_steps(interval.low)} to {high}"
 

@@ -71,7 +71,7 @@ def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
         ("Fitted to", _ESTIMANDS[fit.estimand]),
         ("Steps with an unlimited batch, S_min", significant(fit.s_min)),
         ("Examples with the smallest batch, E_min", significant(fit.e_min)),
-        ("Critical batch size, E_min / S_min", _size_text(fit)),
+        ("Critical batch size, E_min / S_min", "not bounded" if fit.b_crit is None else significant(fit.b_crit)),
         ("95 % interval", "none: steps are exact here" if _is_exact(fit) else _bounds(fit.b_crit_ci)),
         ("Standard error of its logarithm", significant(fit.log_se, 2)),
         ("Largest deviation from the curve", f"{max(map(deviation, fit.residuals), key=abs):+.1f} %"),
@@ -217,6 +217,8 @@ def _critical(summary: WorkloadSummary) -> str:
     found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {_ESTIMANDS[fit.estimand]})"
     if fit.contradicted_by:
         return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
+    if failed := [row.batch_size for row in summary.rows if row.failed_to_confirm]:
+        return f"A fit puts the critical batch size at {found}, but batch size {listed(failed)} failed to be confirmed."
     fewest = _fewest_trials(summary)
     if _is_poor(summary):
         return f"{_FITTED_ALL_THE_SAME} critical batch size is {found}."
@@ -304,6 +306,8 @@ def _exact(end: RegimeEnd) -> RegimeEnd:
 def _end_text(end: RegimeEnd, summary: WorkloadSummary) -> str:
     if summary.protocol.is_closed_form and end.value is not None:
         return f"{_size(end.value)}, exact"
+    if summary.regimes is not None and summary.regimes.has_few_trials:
+        return f"not known: fewer than {MIN_TRIALS} trials at a batch size"
     return "not known" if end.low is None and end.high is None else _range_text(end)
 
 
