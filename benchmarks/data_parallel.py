@@ -110,7 +110,7 @@ class OurLoop:
                 "batch_sizes": [batch_size],
                 "trials": 1,
                 "max_steps": 10**9,
-                "goal": "val/cross_entropy_error < 0",
+                "goal": "val/cross_entropy_error <= 0",
             },
             "search_space": {name: {"values": [value]} for name, value in METAPARAMETERS.items()},
         }

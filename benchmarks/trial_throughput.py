@@ -79,7 +79,7 @@ def make_sweep(case: Case) -> Sweep:
                 "batch_sizes": [case.batch_size],
                 "trials": 128,
                 "max_steps": case.steps,
-                "goal": "val/classification_error < 0.0",
+                "goal": "val/classification_error <= 0",
                 "evaluate": {"every": case.every},
             },
             "search_space": {name: {"values": [value]} for name, value in HARMLESS.items()},

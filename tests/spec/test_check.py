@@ -98,6 +98,18 @@ LINEAR_DECAY = {"name": "linear_decay", "end_learning_rate_factor": 0.1, "learni
             'goal: "test/classification_error" is not measured: add "test" to `sweep.evaluate.splits`.',
         ),
         (
+            {"sweep.goal": "val/classification_error < -0.5"},
+            "goal: val/classification_error < -0.5: no value meets it, val/classification_error is from 0 to 1.",
+        ),
+        (
+            {"sweep.goal": "val/classification_error < 3"},
+            "goal: val/classification_error < 3: every value meets it, val/classification_error is from 0 to 1.",
+        ),
+        (
+            {"sweep.goal": "val/cross_entropy_error < 0"},
+            "goal: val/cross_entropy_error < 0: no value meets it, val/cross_entropy_error is at least 0.",
+        ),
+        (
             {"sweep.goal": "val/clasification_error < 0.1"},
             'goal: Unknown metric "val/clasification_error". Did you mean "val/classification_error"?',
         ),
@@ -145,6 +157,7 @@ def test_a_sweep_that_makes_no_sense_is_refused(make_digits, changes, message):
             "unit = linear_rule is for learning_rate, not ema_decay: use half_life_examples, or leave it out.",
         ),
         ({"sweep.goal": "val/classification_error < 0.1"}, "goal: Unknown metric"),
+        ({"sweep.goal": "val/risk > -1"}, "every value meets it, val/risk is at least 0."),
         ({"search_space.learning_rate": {"min": 0.1, "max": 1.0}}, "the grid sampler needs `points`"),
     ],
 )

@@ -26,6 +26,15 @@ from batchlab.optim.registry import (
     schedule_entry,
     workload_metaparameters,
 )
+from batchlab.optim.unit_check import check_units
+
+RANGES = {
+    "classification_error": (0.0, 1.0),
+    "average_precision": (0.0, 1.0),
+    "cross_entropy_error": (0.0, math.inf),
+    "risk": (0.0, math.inf),
+}
+"""What a metric of ours can be."""
 
 LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
 """Of the loss, where each example has one class; may be left out."""
@@ -34,6 +43,7 @@ LABEL_SMOOTHING = Metaparameter("label_smoothing", SHARE)
 def check_training(study: Study, measured: Sequence[str], num_examples: int) -> None:
     """Check a study of a network that is not ours: its metaparameters, sizes and goal."""
     check_scheduled(study)
+    check_units(study)
     _check_metaparameters(study)
     _check_batch_size(study, num_examples)
     check_schedule(study, num_examples)
@@ -53,6 +63,7 @@ def check_network(study: Study, facts: DatasetFacts) -> None:
     check_grid(study)
     measured = [f"{split}/{metric}" for split in study.evaluation.splits for metric in facts.metrics]
     check_goal(study.goal, measured, [f"{split}/{metric}" for split in facts.splits for metric in facts.metrics])
+    check_threshold(study.goal)
 
 
 def check_goal(goal: Goal, measured: Sequence[str], measurable: Collection[str] = ()) -> None:
@@ -63,6 +74,17 @@ def check_goal(goal: Goal, measured: Sequence[str], measurable: Collection[str] 
         split = goal.metric.partition("/")[0]
         raise SpecError(f'goal: "{goal.metric}" is not measured: add "{split}" to `sweep.evaluate.splits`.')
     raise SpecError(f"goal: {unknown_name('metric', goal.metric, measured)}")
+
+
+def check_threshold(goal: Goal) -> None:
+    """Check that some values of a metric of ours meet the goal, and others do not."""
+    low, high = RANGES.get(goal.metric.partition("/")[2], (-math.inf, math.inf))
+    met = [goal.is_met(low), goal.is_met(high)]
+    if any(met) and not all(met):
+        return
+    what = "every value meets it" if all(met) else "no value meets it"
+    within = f"from {low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
+    raise SpecError(f"goal: {goal}: {what}, {goal.metric} is {within}.")
 
 
 def check_grid(study: Study) -> None:

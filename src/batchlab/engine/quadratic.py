@@ -28,7 +28,15 @@ from batchlab.core.clock import Clock, Clocks, Horizon, constant_examples
 from batchlab.core.limits import MOST_EXAMPLES
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.check import check_given, check_goal, check_grid, check_schedule, check_scheduled, check_values
+from batchlab.engine.check import (
+    check_given,
+    check_goal,
+    check_grid,
+    check_schedule,
+    check_scheduled,
+    check_threshold,
+    check_values,
+)
 from batchlab.engine.lockstep import Lockstep
 from batchlab.engine.memory import machine_bytes, spell_bytes
 from batchlab.errors import SpecError, shown, spelled, unknown_name
@@ -63,6 +71,7 @@ class QuadraticTrainer:
         check_grid(study)
         _check_engine(study)
         check_goal(study.goal, self.metrics(study))
+        check_threshold(study.goal)
         if study.confirm is not None:
             raise SpecError("sweep.confirm: the noisy quadratic model is exact and has no seeds: leave `confirm` out.")
 
