@@ -152,4 +152,4 @@ def test_steps_without_an_interval_name_confirmation():
     notes = plan_notes(plan, None)
     assert [row.seconds.lacks_bound for row in plan.rows] == [True, False]
     assert notes[-2].startswith("No 95 % interval, or one end of it, for 1 of 2 rows: ")
-    assert "`batchlab confirm` with six seeds" in notes[-1]
+    assert "`batchlab confirm` with more seeds, six at least," in notes[-1]

@@ -239,7 +239,7 @@ def _start_met(rows: tuple[StepsToResult, ...], goal: Goal) -> str | None:
         return None
     return (
         f"At batch size {listed(met)} the goal was met at step 0, before any training: is {goal} in the units of the "
-        "metric (3 % is 0.03)?"
+        "metric (3 % is 0.03), and is it the right way round?"
     )
 
 

@@ -131,7 +131,7 @@ def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
 
 
 def _effective_learning_rate(point: dict[str, float]) -> float | None:
-    rate, momentum = point.get("learning_rate"), point.get("momentum", 0.0)
+    rate, momentum = next((point[name] for name in RATES if name in point), None), point.get("momentum", 0.0)
     return None if rate is None or momentum >= 1 else rate / (1 - momentum)
 
 

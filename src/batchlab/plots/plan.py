@@ -109,6 +109,6 @@ def _caption(plan: TrainingPlan) -> str:
         found.append("Circles are extrapolated.")
     if len({row.workers for row in plan.rows}) > 1:
         found.append("95 % intervals are in the CSV file.")
-    elif any(row.seconds.lacks_bound for row in plan.rows):
+    elif any((row.seconds.interval or NO_INTERVAL) == NO_INTERVAL for row in plan.rows):
         found.append("Points without bars have no 95 % interval.")
     return " ".join(found)

@@ -17,7 +17,7 @@ MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
 
 COUNTED = "Time counts updates alone: no evaluation, no start, no reading of data."
-MORE_STEPS = "More batch sizes that meet the goal, or `batchlab confirm` with six seeds or more,"
+MORE_STEPS = "More batch sizes that meet the goal, or `batchlab confirm` with more seeds, six at least,"
 MORE_TIMES = "Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,"
 
 
