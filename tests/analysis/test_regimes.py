@@ -58,7 +58,8 @@ def test_few_trials_are_thin_whatever_their_range(make_row):
     rows = [make_row(size, [round(4000 + 512_000 / size)] * 3, end_step=10**6) for size in SIZES]
     regimes = find_regimes(rows, fit_critical_batch(rows))
 
-    assert regimes.is_thin
+    assert regimes.is_thin and regimes.has_few_trials
+    assert {None} == {regimes.regime_of(size) for size in SIZES}
     assert regimes.advice == "Three trials at a batch size are too few for a firm sentence: run 6 or more."
 
 

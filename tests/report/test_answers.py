@@ -66,6 +66,14 @@ def test_what_is_not_finished_and_too_few_trials_are_told(lab):
     ]
 
 
+def test_a_sweep_without_a_finished_study_says_so(lab):
+    for batch_size in (1, 16, 256):
+        shutil.rmtree(lab.folder / "sweeps" / "nqm" / str(batch_size))
+
+    with pytest.raises(InputError, match="None of the 3 studies of sweep nqm is finished yet; `batchlab run` goes on"):
+        summarise_sweep(lab)
+
+
 def test_nothing_is_missing_from_a_whole_sweep(lab):
     assert [] == shortfalls(*summarise_sweep(lab))
 

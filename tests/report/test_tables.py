@@ -62,6 +62,24 @@ def test_the_minimum_stays_beside_a_better_answer_and_is_not_told_twice(make_sum
     assert list(steps_table(make_summary(num_trials=3)).header).count("Minimum") == 1
 
 
+def test_what_is_confirmed_here_and_failed_there_stands_beside_the_minimum(make_summary):
+    summary = make_summary(sizes=(1, 2, 4), seeds=6, num_trials=3)
+    first, second, third = summary.rows
+    failed = dataclasses.replace(second.confirmed, steps=None, interval=Interval(900, None), end_step=4000)
+    rows = (first, dataclasses.replace(second, confirmed=failed), dataclasses.replace(third, confirmed=None))
+    table = steps_table(dataclasses.replace(summary, rows=rows, headline="minimum"))
+
+    assert column(table, "Minimum") == [f"{row.steps:,}" for row in rows]
+    assert column(table, "Confirmed") == [format_steps(first.confirmed.steps), "failed", ""]
+    assert column(table, "its 95 %")[1:] == ["900 to > 4,000", ""]
+    assert "its 95 %" not in steps_table(summary).header
+
+
+def test_fewer_than_six_trials_show_no_regime(make_summary):
+    assert "Regime" in steps_table(make_summary(num_trials=8)).header
+    assert "Regime" not in steps_table(make_summary(num_trials=3)).header
+
+
 def test_steps_have_their_thousands_separated_and_halves_shown():
     assert [format_steps(steps) for steps in (1234, 1234.0, 205.5)] == ["1,234", "1,234", "205.5"]
 

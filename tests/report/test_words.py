@@ -152,6 +152,17 @@ def test_few_trials_give_a_hint(make_summary):
     ) in words.answer(summary)
 
 
+def test_a_critical_batch_size_of_minima_that_failed_to_be_confirmed_is_a_fits(make_summary):
+    summary = with_fit(make_summary(seeds=6), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), estimand="minimum")
+    failed = dataclasses.replace(summary.rows[1].confirmed, steps=None)
+    rows = (summary.rows[0], dataclasses.replace(summary.rows[1], confirmed=failed), *summary.rows[2:])
+
+    assert (
+        "A fit puts the critical batch size at 104 (95 % interval 98.1 to 276, from minima), but batch size 2 failed "
+        "to be confirmed."
+    ) in words.answer(replace(summary, rows=rows, headline="minimum"))
+
+
 def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0))
     closer = replace(summary, regimes=dataclasses.replace(summary.regimes, source="shape"))
