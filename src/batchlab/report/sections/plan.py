@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from batchlab.plots import plan_data, plan_figure
 from batchlab.report.blocks import Facts, Paragraph, Section, Warnings
 from batchlab.report.findings import Findings
@@ -17,7 +19,7 @@ def plan_section(findings: Findings, anchor: str) -> Section | None:
         return None
     data = plan_data(plan)
     label = f"Time to {plan.goal} against batch size for {plan.workload}"
-    picture = make_picture(plan_figure(data), data.panels, f"{anchor}-plan", label, data.caption)
+    picture = make_picture(plan_figure(replace(data, caption="")), data.panels, f"{anchor}-plan", label, data.caption)
     return Section(
         "Time and cost",
         (
