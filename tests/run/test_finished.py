@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batchlab.core.confirmation import replicate_id
-from batchlab.errors import SpecError
+from batchlab.errors import LabError, SpecError
 from batchlab.run.finished import as_stored
 from batchlab.run.runner import run_sweep
 
@@ -28,6 +28,13 @@ def test_without_a_lab_nothing_is_finished_and_none_is_made(make_scripted, tmp_p
 
     assert as_stored(sweep, tmp_path / "lab") == (sweep, ())
     assert not (tmp_path / "lab").exists()
+
+
+def test_what_is_no_lab_is_refused(make_scripted, tmp_path):
+    (tmp_path / "lab").write_text("a file")
+
+    with pytest.raises(LabError, match="is neither empty nor a lab"):
+        as_stored(make_scripted(), tmp_path / "lab")
 
 
 def test_a_study_that_is_to_grow_is_not_finished(run, make_scripted, tmp_path):

@@ -67,7 +67,7 @@ class Regimes:
     """Whether the steps leave the hyperbola by more than chance explains: a claim, where `source` is a choice."""
 
     has_few_trials: bool = False
-    """Whether a batch size has too few trials for a firm word, whatever the ranges are."""
+    """Whether a batch size that met the goal has too few trials for a firm word, whatever the ranges are."""
 
     def regime_of(self, batch_size: float) -> Regime | None:
         """Return the regime of a batch size, or None where the ranges, or too few trials, leave it open."""
@@ -118,7 +118,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
         is_thin=advice is not None,
         advice=advice,
         is_closed_form=fit.is_closed_form,
-        has_few_trials=not fit.is_closed_form and min(row.num_trials for row in rows) < MIN_TRIALS,
+        has_few_trials=not fit.is_closed_form and min(row.num_trials for row in reached) < MIN_TRIALS,
         departs=source == "shape" if fit.is_closed_form else departs(sizes, hyperbola, noise),
     )
 

@@ -11,16 +11,17 @@ from batchlab.files import is_there
 from batchlab.run.growth import complete_outcomes
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome
-from batchlab.store.lab import Lab
+from batchlab.store.lab import Lab, check_free
 from batchlab.store.study_folder import StudyFolder
 
 
 def as_stored(sweep: Sweep, lab: Path) -> tuple[Sweep, tuple[int, ...]]:
     """Return a sweep as a run in `lab` would train it, and the batch sizes at which nothing is left to do.
 
-    Nothing is written. SpecError where the lab has another sweep of that name.
+    Nothing is written. SpecError where the lab has another sweep of that name, LabError where none can be made.
     """
     if not is_there(lab / "lab.json"):
+        check_free(lab)
         return sweep, ()
     store = Lab.open(lab)
     sweep = store.admitted(sweep)

@@ -92,9 +92,7 @@ class Lab:
         if is_there(folder / "lab.json"):
             lab.check_format()
             return lab
-        _check_told(folder)
-        if is_there(folder) and not _is_fresh(folder):
-            raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
+        check_free(folder)
         make_folder(folder / "sweeps")
         refuse_links(folder, folder / "sweeps")
         write_json(folder / "lab.json", {"format": FORMAT})
@@ -327,6 +325,13 @@ class Lab:
             return None if record is None else (record, folder.result(metrics, record))
 
         return self.study_folder(sweep.name, batch_size).undisturbed(look)
+
+
+def check_free(folder: Path) -> None:
+    """Raise LabError where a folder without a lab has no room for one: something else is there, or a damaged one."""
+    _check_told(folder)
+    if is_there(folder) and not _is_fresh(folder):
+        raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
 
 
 def not_imported(lab: Lab, name: str, batch_size: int) -> DamagedError:
