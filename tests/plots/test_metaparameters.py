@@ -152,3 +152,11 @@ def test_a_momentum_of_one_has_no_effective_rate(with_points):
 
     assert ["lr", "1 - momentum"] == [quantity.name for quantity in data.quantities]
     assert ["log", "linear"] == [ax.get_yscale() for ax in metaparameters_figure(data).axes]
+
+
+def test_one_batch_size_shows_no_rules(make_summary):
+    (panel, *_) = metaparameters_data(make_summary(sizes=(64,))).panels
+    (several, *_) = metaparameters_data(make_summary(sizes=(16, 64))).panels
+
+    assert [series.label for series in panel.series] == ["trial with the fewest steps"]
+    assert "linear rule" in [series.label for series in several.series]

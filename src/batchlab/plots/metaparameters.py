@@ -153,7 +153,7 @@ def _series(data: MetaparametersData, quantity: TunedQuantity) -> Iterator[Serie
     bars = f"range of the top {span(numbers)} trials" if numbers else ""
     series = partial(Series, workload=data.workload, quantity=quantity.name)
     yield series(label=data.best, kind="measured", points=points, bars=bars)
-    if quantity.guides:
+    if quantity.guides and len(points) > 1:  # one point shows no line
         linear, square_root = (_along(quantity, rule) for rule in (quantity.guides.linear, quantity.guides.square_root))
         yield series(label="linear rule", kind="linear rule", points=linear)
         yield series(label="square-root rule", kind="square-root rule", points=square_root)
