@@ -127,7 +127,7 @@ def test_a_goal_met_before_training_asks_about_units(make_result):
 
     assert warning == (
         "At batch size 8 the goal was met at step 0, before any training: is val/loss < 1 in the units of the metric "
-        "(3 % is 0.03)?"
+        "(3 % is 0.03), and is it the right way round?"
     )
 
 

@@ -57,24 +57,6 @@ def test_published_steps_are_asked_for_and_missed_aloud(call, small_lab):
     }
 
 
-def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):
-    """risk(t) at B = 4, learning rate 0.3 falls below 1 before the others do; a goal of 3 is met at the start."""
-    easy = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk < 3", "--json").out)
-    harder = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk <= 1e-9", "--json").out)
-
-    assert easy["goal"] == "val/risk < 3"
-    assert [(row["reached"], row["steps"]) for row in easy["rows"]] == [(True, 0)] * 7
-    assert [(row["reached"], row["steps"], row["trial_id"]) for row in harder["rows"]] == [(False, None, None)] * 7
-    assert easy["fit"] is harder["fit"] is None
-
-
-def test_the_first_trials_alone_can_be_asked_for(call, full_lab_once):
-    """With the learning rates 0.03 and 0.1 alone the table's first two rows decide."""
-    rows = json.loads(call("curve", "--lab", full_lab_once, "--trials", 2, "--json").out)["rows"]
-
-    assert [row["steps"] for row in rows] == [4337, 1133, 814, 768, 757, 755, 754]
-
-
 def test_more_trials_than_there_are_is_told(call, small_lab):
     answer = call("curve", "--trials", 99)
 

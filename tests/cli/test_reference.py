@@ -79,6 +79,24 @@ def test_the_curve_is_the_column_minima_of_the_table(call, full_lab_once):
     assert list(curve["fit"]) == ["s_min", "e_min", "b_crit", "b_crit_ci", "contradicted_by", "warning"]
 
 
+def test_another_goal_is_answered_from_the_same_curves(call, full_lab_once):
+    """risk(t) at B = 4, learning rate 0.3 falls below 1 before the others do; a goal of 3 is met at the start."""
+    easy = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk < 3", "--json").out)
+    harder = json.loads(call("curve", "--lab", full_lab_once, "--goal", "val/risk <= 1e-9", "--json").out)
+
+    assert easy["goal"] == "val/risk < 3"
+    assert [(row["reached"], row["steps"]) for row in easy["rows"]] == [(True, 0)] * 7
+    assert [(row["reached"], row["steps"], row["trial_id"]) for row in harder["rows"]] == [(False, None, None)] * 7
+    assert easy["fit"] is harder["fit"] is None
+
+
+def test_the_first_trials_alone_can_be_asked_for(call, full_lab_once):
+    """With the learning rates 0.03 and 0.1 alone the table's first two rows decide."""
+    rows = json.loads(call("curve", "--lab", full_lab_once, "--trials", 2, "--json").out)["rows"]
+
+    assert [row["steps"] for row in rows] == [4337, 1133, 814, 768, 757, 755, 754]
+
+
 def test_the_race_has_the_same_answer_as_the_full_protocol(call, full_lab_once, grid_lab_once):
     full, race = (
         json.loads(call("curve", "--lab", lab, "--json").out)["rows"] for lab in (full_lab_once, grid_lab_once)

@@ -18,10 +18,24 @@ from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.study_record import ImportedStudy
 
 
+@pytest.fixture(scope="module")
+def _lab(tmp_path_factory, make_nqm):
+    folder = tmp_path_factory.mktemp("nqm")
+    run_sweep(make_nqm({"sweep.max_steps": 60}), folder / "lab", num_workers=1)
+    return folder / "lab"
+
+
 @pytest.fixture
-def lab(tmp_path, make_nqm):
-    run_sweep(make_nqm({"sweep.max_steps": 60}), tmp_path / "lab", num_workers=1)
-    return Lab.open(tmp_path / "lab")
+def lab(_lab, tmp_path):
+    return Lab.open(shutil.copytree(_lab, tmp_path / "lab"))
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory, make_digits):
+    """Two studies of a network, read only."""
+    folder = tmp_path_factory.mktemp("digits")
+    run_sweep(make_digits({"sweep.max_steps": 3, "sweep.trials": 1}), folder / "lab", num_workers=1)
+    return Lab.open(folder / "lab")
 
 
 def test_the_one_sweep_of_a_lab_is_summarised_for_its_own_goal(lab):
@@ -48,10 +62,8 @@ def test_another_goal_is_answered_from_the_same_curves(lab):
         (None, "val/los", ["val/cross_entropy_error", "val/classification_error"]),
     ],
 )
-def test_what_is_asked_for_is_read_and_all_where_it_was_not_measured(tmp_path, make_digits, goal, metric, read):
-    run_sweep(make_digits({"sweep.max_steps": 3, "sweep.trials": 1}), tmp_path / "lab", num_workers=1)
-    lab = Lab.open(tmp_path / "lab")
-    results = read_results(lab, lab.find(), Goal.read(goal) if goal else None, metric)
+def test_what_is_asked_for_is_read_and_all_where_it_was_not_measured(digits, goal, metric, read):
+    results = read_results(digits, digits.find(), Goal.read(goal) if goal else None, metric)
 
     assert [read] * 2 == [list(result.measurements.metrics) for result in results.results]
 
