@@ -1,7 +1,8 @@
 """The critical batch size of a workload, with an interval, and with what the data cannot tell.
 
 What is fitted is one estimand throughout, and its scatter about the curve gives the interval: search, seeds and the
-grid of evaluations all enter it, whatever their shares. Simulated coverage: docs/results/coverage.md. It assumes that
+grid of evaluations all enter it, whatever their shares; it counts for no less than the grid alone lets expect, as steps
+on a coarse one may lie on a curve by chance. Simulated coverage: docs/results/coverage.md. It assumes that
 the scatter is alike at all batch sizes and that the hyperbola holds: a search that is harder at large batch sizes
 bends the curve of the minima, and then it covers 89 to 97 %.
 """
