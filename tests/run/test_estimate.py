@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.estimate import _estimate, _of_all, estimate_sweep
+from batchlab.run.estimate import Clue, _estimate, _of_all, estimate_sweep
 from batchlab.run.executor import Finished
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
@@ -24,22 +24,26 @@ def pilot(goal_steps=None, steps=20, seconds_per_evaluation=0.0):
     return Pilot(8, steps, goal_steps, 0.5, seconds_per_evaluation)
 
 
+def clues(goals, source="pilot"):
+    return {size: Clue(steps, source) for size, steps in goals.items()}
+
+
 def study_of(make_scripted, batch_size=8, **changes):
     return make_scripted({"sweep.batch_sizes": [batch_size], **changes}).study(batch_size)
 
 
 def test_the_bound_is_trials_times_steps_and_evaluations(make_scripted):
     """4 trials of 100 steps of 1 ms and, every 10 steps from 0 on, 11 evaluations of 5 ms."""
-    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), {8: 20})
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), clues({8: 20}))
 
     assert found.max_seconds == pytest.approx(4 * (100 * 1e-3 + 11 * 5e-3))
 
 
 def test_a_goal_met_in_the_pilot_lets_expect_the_end_of_the_race(make_scripted):
     """Met at 20, so all train to 30 of 100: 30 steps and 4 evaluations each."""
-    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), {8: 20})
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(20, 20, 5e-3), clues({8: 20}))
 
-    assert (found.expected_steps, found.expected_from) == (30, None)
+    assert (found.expected_steps, found.expected_from, found.expected_by) == (30, None, "pilot")
     assert found.expected_seconds == pytest.approx(4 * (30 * 1e-3 + 4 * 5e-3))
 
 
@@ -56,9 +60,16 @@ def test_a_goal_met_in_the_pilot_lets_expect_the_end_of_the_race(make_scripted):
 def test_a_goal_that_the_pilot_did_not_meet_is_guessed_from_a_neighbour(
     make_scripted, batch_size, goals, steps, source
 ):
-    found = _estimate(study_of(make_scripted, batch_size), Calibration(2, 1e-3), pilot(), goals)
+    found = _estimate(study_of(make_scripted, batch_size), Calibration(2, 1e-3), pilot(), clues(goals))
 
     assert (found.expected_steps, found.expected_from) == (steps, source)
+
+
+@pytest.mark.parametrize("source", ["pilot", "lab", "published"])
+def test_where_the_steps_come_from_is_told(make_scripted, source):
+    found = _estimate(study_of(make_scripted), Calibration(2, 1e-3), pilot(), clues({8: 40}, source))
+
+    assert (found.expected_steps, found.expected_from, found.expected_by) == (60, 8, source)
 
 
 def test_where_no_pilot_met_the_goal_nothing_is_expected(make_scripted):
@@ -69,7 +80,7 @@ def test_where_no_pilot_met_the_goal_nothing_is_expected(make_scripted):
 
 def test_the_full_protocol_trains_to_the_budget_whatever_the_pilot_saw(make_scripted):
     study = study_of(make_scripted, **{"sweep.protocol": "full"})
-    found = _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20})
+    found = _estimate(study, Calibration(2, 1e-3), pilot(20), clues({8: 20}))
 
     assert (found.expected_steps, found.expected_seconds) == (100, found.max_seconds)
 
@@ -77,7 +88,7 @@ def test_the_full_protocol_trains_to_the_budget_whatever_the_pilot_saw(make_scri
 def test_replicates_are_counted(make_scripted):
     """Six seeds of three points, which meet the goal at 20 or by 30, and train to 100 at the most."""
     study = study_of(make_scripted, **{"sweep.confirm": {"seeds": 6, "points": 3}})
-    found = _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20})
+    found = _estimate(study, Calibration(2, 1e-3), pilot(20), clues({8: 20}))
 
     assert found.replicates == 18
     assert found.expected_seconds == pytest.approx((4 + 18) * 30 * 1e-3)
@@ -87,7 +98,7 @@ def test_replicates_are_counted(make_scripted):
 def test_no_more_points_are_confirmed_than_there_are_trials(make_scripted):
     study = study_of(make_scripted, **{"sweep.confirm": {"seeds": 2, "points": 9}})
 
-    assert _estimate(study, Calibration(2, 1e-3), pilot(20), {8: 20}).replicates == 8
+    assert _estimate(study, Calibration(2, 1e-3), pilot(20), clues({8: 20})).replicates == 8
 
 
 @given(
@@ -107,7 +118,7 @@ def test_what_is_expected_is_never_more_than_the_bound(goals, met, steps, max_st
     seen = pilot(None if met is None else min(met, max_steps), min(steps, max_steps), 1e-3)
     goals = {**goals, **({} if met is None else {size: min(met, max_steps)})}
 
-    found = _estimate(Sweep.parse(spec, "any").study(size), Calibration(1, 1e-3), seen, goals)
+    found = _estimate(Sweep.parse(spec, "any").study(size), Calibration(1, 1e-3), seen, clues(goals))
 
     assert (found.expected_seconds is None) == (not goals)
     assert found.expected_seconds is None or 0 < found.expected_seconds <= found.max_seconds
@@ -136,6 +147,24 @@ def test_a_sweep_is_estimated_study_by_study_and_told_so(make_nqm):
     assert 0 < large.expected_seconds < large.max_seconds
     assert [line.split(":")[0] for line in told] == ["batch size     16", "batch size    256"]
     assert f"of 8 trials the first met the goal at step {large.pilot.goal_steps}" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("finished", "published", "expected"),
+    [
+        ({256: 30}, {}, [(16, 256, "lab"), (64, 256, "lab")]),
+        ({256: None}, {}, [(16, None, None), (64, None, None)]),
+        ({256: 30}, {64: 50.2}, [(16, 256, "lab"), (64, 64, "published")]),
+        ({256: None}, {64: 50.2}, [(16, 64, "published"), (64, 64, "published")]),
+    ],
+)
+def test_finished_studies_and_published_steps_stand_in(make_nqm, finished, published, expected):
+    """A goal that no pilot meets; published steps at the very batch size say more than a study of another."""
+    sweep = make_nqm({"sweep.batch_sizes": [16, 64, 256], "sweep.goal": "val/risk <= 1e-12"})
+
+    found = estimate_sweep(sweep, None, finished=finished, published=published)
+
+    assert [(each.batch_size, each.expected_from, each.expected_by) for each in found] == expected
 
 
 def test_what_is_not_known_is_measured_and_remembered(make_nqm):

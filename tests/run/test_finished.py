@@ -26,7 +26,7 @@ def run(make_scripted, scripted, tmp_path):
 def test_without_a_lab_nothing_is_finished_and_none_is_made(make_scripted, tmp_path):
     sweep = make_scripted()
 
-    assert as_stored(sweep, tmp_path / "lab") == (sweep, ())
+    assert as_stored(sweep, tmp_path / "lab") == (sweep, {})
     assert not (tmp_path / "lab").exists()
 
 
@@ -41,26 +41,26 @@ def test_a_study_that_is_to_grow_is_not_finished(run, make_scripted, tmp_path):
     sweep = run()
     larger = make_scripted({"sweep.trials": sweep.search.trials + 1})
 
-    assert as_stored(sweep, tmp_path / "lab") == (sweep, sweep.search.batch_sizes)
-    assert as_stored(larger, tmp_path / "lab") == (larger, ())
+    assert as_stored(sweep, tmp_path / "lab") == (sweep, dict.fromkeys(sweep.search.batch_sizes, 10))
+    assert as_stored(larger, tmp_path / "lab") == (larger, {})
 
 
 def test_some_of_the_points_are_no_finished_study(run, tmp_path):
     sweep = run(only=range(2))
 
-    assert as_stored(sweep, tmp_path / "lab")[1] == ()
+    assert as_stored(sweep, tmp_path / "lab")[1] == {}
 
 
 def test_a_study_is_finished_once_it_is_confirmed(run, make_scripted, tmp_path):
     run()
     confirmed = make_scripted({"sweep.confirm": {"seeds": 2, "points": 2}})
 
-    assert as_stored(confirmed, tmp_path / "lab")[1] == ()
+    assert as_stored(confirmed, tmp_path / "lab")[1] == {}
 
     run({"sweep.confirm": {"seeds": 2, "points": 2}})
 
-    assert as_stored(confirmed, tmp_path / "lab")[1] == confirmed.search.batch_sizes
-    assert as_stored(make_scripted({"sweep.confirm": {"seeds": 3, "points": 2}}), tmp_path / "lab")[1] == ()
+    assert as_stored(confirmed, tmp_path / "lab")[1] == dict.fromkeys(confirmed.search.batch_sizes, 10)
+    assert as_stored(make_scripted({"sweep.confirm": {"seeds": 3, "points": 2}}), tmp_path / "lab")[1] == {}
 
 
 def test_another_sweep_of_that_name_is_refused(run, make_scripted, tmp_path):

@@ -14,7 +14,7 @@ from batchlab.processes import usable_cores
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
     from batchlab.engine.base import Trainer
-    from batchlab.run.estimate import StudyEstimate
+    from batchlab.run.estimate import Source, StudyEstimate
 
 CONFIRMED = "Trials + runs that confirm the best points with fresh seeds."
 _HEADER = [
@@ -28,6 +28,11 @@ _HEADER = [
     "at most (one core)",
     "first point",
 ]
+_GUESSES: dict[Source, str] = {
+    "pilot": "the nearest batch size where one did",
+    "lab": "the nearest batch size that is finished in the lab",
+    "published": "the published steps, the best of many trials",
+}
 
 
 def print_dry_run(
@@ -44,26 +49,34 @@ def print_dry_run(
 
     sweep, finished = as_stored(sweep if trainer else with_defaults(sweep), lab)
     if finished and not as_json:
-        warn(_what_is_finished(sweep, finished, lab))
-    if finished == sweep.search.batch_sizes and not as_json:
+        warn(_what_is_finished(sweep, tuple(finished), lab))
+    if tuple(finished) == sweep.search.batch_sizes and not as_json:
         return
     if sweep.workload.is_own_loop:
-        _print_loop(sweep, finished, workers, as_json)
+        _print_loop(sweep, tuple(finished), workers, as_json)
         return
     from batchlab.run.estimate import estimate_sweep
 
     def tell(sentence: str) -> None:
         print(sentence, file=sys.stderr, flush=True)
 
-    studies = estimate_sweep(sweep, data, tell, trainer, finished)
+    studies = estimate_sweep(sweep, data, tell, trainer, finished, _published(sweep))
     num_workers = workers or usable_cores()
     if as_json:
-        print_json(_facts(sweep, finished, num_workers) | {"studies": [asdict(study) for study in studies]})
+        print_json(_facts(sweep, tuple(finished), num_workers) | {"studies": [asdict(study) for study in studies]})
         return
     goal, protocol = sweep.search.hardest_goal, sweep.search.protocol
     print(f"Sweep {sweep.name}: {sweep.workload.name}, goal {goal}, {protocol} protocol")
     print_table(_HEADER, [_cells(study) for study in studies])
     print(*_sentences(sweep, studies, num_workers), sep="\n")
+
+
+def _published(sweep: Sweep) -> dict[int, float]:
+    """Return the published steps of this very workload and goal, by batch size."""
+    from batchlab.published.points import published_steps
+
+    workload = sweep.workload
+    return published_steps(workload.name, sweep.search.hardest_goal) if workload.has_whole_data else {}
 
 
 def _what_is_finished(sweep: Sweep, finished: tuple[int, ...], lab: Path) -> str:
@@ -153,8 +166,9 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
     if sweep.search.protocol == "full":
         training = f"About {expected} with {workers}: every trial trains to its budget."
         return [*lines, f"{training} Nothing was stored."]
-    if any(study.expected_from for study in studies):
-        lines.append("* No trial of the pilot met the goal here: guessed from the nearest batch size where one did.")
+    guesses = [_GUESSES[source] for source in _GUESSES if any(_guess(study) == source for study in studies)]
+    if guesses:
+        lines.append(f"* No trial of the pilot met the goal here: guessed from {' or '.join(guesses)}.")
     if any(study.expected_seconds is None for study in studies):
         bound = f"at most {most} with {workers}, if none diverges"
         return [*lines, f"No trial of the pilot met the goal: no time can be expected, {bound}. Nothing was stored."]
@@ -163,3 +177,7 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
         f"About {expected} expected with {workers}, going by a pilot of up to {studies[0].pilot.trials} "
         f"trials; at most {most}, if no trial met the goal and none diverged. Nothing was stored.",
     ]
+
+
+def _guess(study: StudyEstimate) -> Source | None:
+    return study.expected_by if study.expected_from else None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from batchlab.core.duration import spell_seconds
 from batchlab.core.study import Study
@@ -34,6 +35,16 @@ QUIET_SECONDS = 10.0
 """After so long without news, one says that the measurement goes on."""
 
 Tell = Callable[[str], None]
+Source = Literal["pilot", "lab", "published"]
+"""Where the steps to expect come from: the pilot of a batch size, its finished study, or the published curve."""
+
+
+@dataclass(frozen=True)
+class Clue:
+    """Steps to the goal at one batch size, which let guess those at others."""
+
+    steps: int
+    source: Source
 
 
 @dataclass(frozen=True)
@@ -53,11 +64,14 @@ class StudyEstimate:
     """Were every trial to train to its budget."""
 
     expected_steps: int | None
-    """To which every trial will train, going by the pilot; None where it says nothing about that."""
+    """To which every trial will train; None where nothing is known of that."""
 
     expected_seconds: float | None
     expected_from: int | None
-    """The batch size whose pilot met the goal, where that of this one did not."""
+    """The batch size whose steps were taken, where the pilot of this one did not meet the goal."""
+
+    expected_by: Source | None
+    """Where those steps come from; None under the full protocol, too."""
 
     pilot: Pilot
 
@@ -67,15 +81,17 @@ def estimate_sweep(
     data_dir: Path | None,
     tell: Tell = lambda sentence: None,
     trainer: Trainer | None = None,
-    finished: Collection[int] = (),
+    finished: Mapping[int, int | None] | None = None,
+    published: Mapping[int, float] | None = None,
 ) -> list[StudyEstimate]:
     """Return the cost of every study, from its pilot; `tell` is told of each, and of long waits.
 
-    `trainer` is one of the user's own; `finished` are batch sizes that are left out.
+    `trainer` is one of the user's own; `finished` are batch sizes that are left out, with their steps to the goal;
+    `published` steps stand in where the goal was not met.
 
     The best pack size, where this machine has not measured it before, is measured first and remembered.
     """
-    trainer = trainer or make_trainer(sweep, data_dir)
+    trainer, finished = trainer or make_trainer(sweep, data_dir), finished or {}
     studies = [study for study in sweep.studies() if study.batch_size not in finished]
     together = sweep.engine.workers_per_trial
     if together > 1:
@@ -89,8 +105,16 @@ def estimate_sweep(
                 calibration, pilot = _of_all(together, calibration, pilot)
             seen[study.batch_size] = calibration, pilot
             tell(f"batch size {study.batch_size:>6}: {_describe(calibration, pilot, study)}")
-    goals = {size: pilot.goal_steps for size, (_, pilot) in seen.items() if pilot.goal_steps is not None}
-    return [_estimate(study, *seen[study.batch_size], goals) for study in studies]
+    met = {size: pilot.goal_steps for size, (_, pilot) in seen.items()}
+    measured = {**_clues("lab", finished), **_clues("pilot", met)}
+    read = _clues("published", {size: math.ceil(steps) for size, steps in (published or {}).items()})
+    # Published steps at this very batch size say more than one's own at another.
+    clues = [read if study.batch_size in read or not measured else measured for study in studies]
+    return [_estimate(study, *seen[study.batch_size], clue) for study, clue in zip(studies, clues, strict=True)]
+
+
+def _clues(source: Source, steps: Mapping[int, int | None]) -> dict[int, Clue]:
+    return {size: Clue(found, source) for size, found in steps.items() if found is not None}
 
 
 def _calibrate(executor: Executor, study: Study, tell: Tell) -> Calibration:
@@ -147,8 +171,9 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
     return f"{speed}; no goal met by {pilot.trials} trials in {pilot.steps:,} steps{value}"
 
 
-def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[int, int]) -> StudyEstimate:
-    points, steps, source = draw_points(study), *_expected_steps(study, pilot, goals)
+def _estimate(study: Study, calibration: Calibration, pilot: Pilot, clues: Mapping[int, Clue]) -> StudyEstimate:
+    points, expected = draw_points(study), _expect(study, pilot, clues)
+    steps = expected.end_step
 
     def seconds(steps: int, replicate_steps: int) -> float:
         """Return what the trials and then the replicates take."""
@@ -173,18 +198,29 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, goals: dict[
         max_seconds=seconds(study.max_steps, study.max_steps),
         expected_steps=steps,
         expected_seconds=None if steps is None else seconds(steps, replicate_steps(steps)),
-        expected_from=source,
+        expected_from=expected.batch_size,
+        expected_by=expected.source,
         pilot=pilot,
     )
 
 
-def _expected_steps(study: Study, pilot: Pilot, goals: dict[int, int]) -> tuple[int | None, int | None]:
-    """Return where the race may end, and the batch size whose pilot says so if it is another."""
+@dataclass(frozen=True)
+class _Expected:
+    """Where a race may end, by which steps to the goal; those of another batch size are named by it."""
+
+    end_step: int | None = None
+    batch_size: int | None = None
+    source: Source | None = None
+
+
+def _expect(study: Study, pilot: Pilot, clues: Mapping[int, Clue]) -> _Expected:
+    """Return where the race may end: by the pilot, or by the nearest batch size of which there is a clue."""
     if study.race_factor is None:
-        return study.max_steps, None
+        return _Expected(study.max_steps)
     if pilot.goal_steps is not None:
-        return study.end_step(pilot.goal_steps), None
-    if not goals:
-        return None, None
-    steps, nearest = steps_by_neighbour(study.batch_size, goals)
-    return study.end_step(min(study.max_steps, max(steps, pilot.steps))), nearest
+        return _Expected(study.end_step(pilot.goal_steps), None, "pilot")
+    if not clues:
+        return _Expected()
+    steps, nearest = steps_by_neighbour(study.batch_size, {size: clue.steps for size, clue in clues.items()})
+    end_step = study.end_step(min(study.max_steps, max(steps, pilot.steps)))
+    return _Expected(end_step, nearest, clues[nearest].source)

@@ -10,23 +10,28 @@ from batchlab.core.sweep import Sweep
 from batchlab.files import is_there
 from batchlab.run.growth import complete_outcomes
 from batchlab.search.confirm import points_to_confirm
-from batchlab.search.race import Outcome
+from batchlab.search.race import Outcome, best_steps
 from batchlab.store.lab import Lab, check_free
 from batchlab.store.study_folder import StudyFolder
 
 
-def as_stored(sweep: Sweep, lab: Path) -> tuple[Sweep, tuple[int, ...]]:
+def as_stored(sweep: Sweep, lab: Path) -> tuple[Sweep, dict[int, int | None]]:
     """Return a sweep as a run in `lab` would train it, and the batch sizes at which nothing is left to do.
 
-    Nothing is written. SpecError where the lab has another sweep of that name, LabError where none can be made.
+    Each comes with its fewest steps to the goal, None where no trial met it. Nothing is written. SpecError where the
+    lab has another sweep of that name, LabError where none can be made.
     """
     if not is_there(lab / "lab.json"):
         check_free(lab)
-        return sweep, ()
+        return sweep, {}
     store = Lab.open(lab)
     sweep = store.admitted(sweep)
-    folders = [(study, store.study_folder(sweep.name, study.batch_size)) for study in sweep.studies()]
-    return sweep, tuple(study.batch_size for study, folder in folders if _is_finished(study, folder))
+    finished = {}
+    for study in sweep.studies():
+        outcomes = _finished_outcomes(study, store.study_folder(sweep.name, study.batch_size))
+        if outcomes is not None:
+            finished[study.batch_size] = best_steps(study, outcomes)
+    return sweep, finished
 
 
 def is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmation | None) -> bool:
@@ -37,11 +42,16 @@ def is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmati
     return confirmation.seeds >= study.confirm.seeds and confirmation.trial_ids[: len(wanted)] == wanted
 
 
-def _is_finished(study: Study, home: StudyFolder) -> bool:
-    def look(folder: StudyFolder) -> bool:
+def _finished_outcomes(study: Study, home: StudyFolder) -> list[Outcome] | None:
+    """Return the complete trials of a study with which nothing is left to do; None of another."""
+
+    def look(folder: StudyFolder) -> list[Outcome] | None:
         record = folder.record() if folder.has_begun() else None
         if record is None or record.state != "finished" or record.study != study:
-            return False
-        return not study.num_replicates or is_confirmed(study, complete_outcomes(folder), folder.confirmation(record))
+            return None
+        complete = complete_outcomes(folder)
+        if study.num_replicates and not is_confirmed(study, complete, folder.confirmation(record)):
+            return None
+        return complete
 
     return home.undisturbed(look)

@@ -119,7 +119,7 @@ def run_sweep(
             start = choose_executor(executor, sweep, made, num_workers, num_gpus, address)
         else:
             start = gang.start(sweep, made)
-        if not is_ours and as_stored(sweep, lab)[1] != sweep.search.batch_sizes:
+        if not is_ours and tuple(as_stored(sweep, lab)[1]) != sweep.search.batch_sizes:
             check_own_trainer(made, sweep)
         store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
