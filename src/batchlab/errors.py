@@ -88,7 +88,7 @@ class MisnamedError(DamagedError):
 
 
 class OlderSpecError(DamagedError):
-    """A study asks for more than its sweep's spec: one of both is older, and the study waits for the larger spec."""
+    """A study asks for more than its sweep's spec: one of the two is older, and the study waits for the larger spec."""
 
 
 VERIFY = "See what is sound with `batchlab verify`."

@@ -31,9 +31,12 @@ def test_what_is_known_needs_no_advice(rows):
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
         (
             RegimeEnd(256, 64, 1024),
-            "is known to a factor of 16 only: batch size 256, or about 16 trials at each batch size, might tell.",
+            "is known only to within a factor of 16: batch size 256, or about 16 trials at each batch size, might tell.",
         ),
-        (RegimeEnd(64, 16, 256), "is known to a factor of 16 only: about 16 trials at each batch size might tell."),
+        (
+            RegimeEnd(64, 16, 256),
+            "is known only to within a factor of 16: about 16 trials at each batch size might tell.",
+        ),
     ],
 )
 def test_what_is_not_known_is_said_with_what_would_tell(rows, end, expected):

@@ -116,7 +116,7 @@ def test_nothing_is_said_beyond_a_batch_size_that_missed_the_goal():
 
 
 def test_a_small_batch_size_that_only_ran_out_of_budget_is_extrapolated_to():
-    missed = row(4, None, end_step=5_000)  # the curve asks for about 13,000
+    missed = row(4, None, end_step=5_000)  # the curve predicts about 13,000
 
     curve = expected_steps(summary(missed, *hyperbola()))
 

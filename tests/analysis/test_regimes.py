@@ -83,7 +83,7 @@ def test_a_wide_range_says_what_would_narrow_it(make_row):
     regimes = find_regimes(rows, fit_critical_batch(rows))
 
     assert regimes.is_thin
-    assert "is known to a factor of" in regimes.advice
+    assert "is known only to within a factor of" in regimes.advice
     assert "trials at each batch size, might tell." in regimes.advice
 
 

@@ -46,7 +46,7 @@ def test_rows_ascend_in_batch_size_and_carry_regimes_fit_and_tuning(results):
 def test_warnings_tell_of_fit_and_edges(results):
     warnings = " ".join(summarise(results, GOAL).warnings)
 
-    assert "Batch size 16 trained for longer than the fitted curve asks for" in warnings
+    assert "Batch size 16 trained for more steps than the fitted curve predicts" in warnings
     assert "At batch size 16 the goal was not reached within the budget of " in warnings
     assert "Stuck at chance, though not diverged: 2 of 2 complete trials at batch size 16." in warnings
     assert "At batch size 1, 2 and 8 the best point lies at the edge of what was tried of learning_rate" in warnings

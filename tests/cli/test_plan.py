@@ -72,7 +72,7 @@ def test_json_of_a_lab_has_intervals_and_marks_what_is_extrapolated(call, timed_
     assert all(row["seconds_ci"][0] < row["seconds"] < row["seconds_ci"][1] for row in found["rows"])
     assert all(row["extrapolated"] for row in found["rows"] if row["workers"] > 1 or row["batch_size"] > 256)
     assert not any(row["extrapolated"] for row in found["rows"] if row["workers"] == 1 and row["batch_size"] <= 256)
-    assert any("taken to take no time" in note for note in found["notes"])
+    assert any("counted as zero" in note for note in found["notes"])
 
 
 def test_a_price_makes_the_cost(call):
@@ -179,13 +179,13 @@ def test_damaged_step_times_are_named_and_the_rest_is_answered(call, timed_lab):
         ((*STEPS, *LINE, "--price-per-worker-hour", "1e10"), "from 1e-09 to 1e+09"),
         ((*STEPS, *LINE, "--price-per-worker-hour", "1e-320"), "from 1e-09 to 1e+09"),
         ((*STEPS, "--throughput", "t0=1,tau=5e-324"), "from 1e-15 to 1e+15"),
-        ((*STEPS, *LINE, "--lab", "elsewhere"), "--lab is about what a lab holds"),
+        ((*STEPS, *LINE, "--lab", "elsewhere"), "--lab is for plans from a lab"),
         ((*STEPS, *LINE, "--max-workers", "0"), "--max-workers"),
-        ((*STEPS, *LINE, "--deadline", "5m"), "--deadline is about what a lab holds"),
-        ((*STEPS, *LINE, "--goal", "val/risk < 1"), "--goal is about what a lab holds"),
-        ((*STEPS, "--trials", "3"), "--trials is about what a lab holds"),
-        (("grid", *STEPS, *LINE), "a workload is about what a lab holds"),
-        ((*STEPS, *LINE, "--sweep", "grid"), "--sweep is about what a lab holds"),
+        ((*STEPS, *LINE, "--deadline", "5m"), "--deadline is for plans from a lab"),
+        ((*STEPS, *LINE, "--goal", "val/risk < 1"), "--goal is for plans from a lab"),
+        ((*STEPS, "--trials", "3"), "--trials is for plans from a lab"),
+        (("grid", *STEPS, *LINE), "a workload is for plans from a lab"),
+        ((*STEPS, *LINE, "--sweep", "grid"), "--sweep is for plans from a lab"),
         (("--deadline", "0s"), "more than no time"),
         (("--deadline", "300"), "such as 300s or 300m"),
         (("--deadline", "-5m"), "with its unit"),

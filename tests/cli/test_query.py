@@ -77,4 +77,4 @@ def test_a_damaged_file_is_named(call, small_lab):
 
 
 def test_csv_and_json_at_once_are_refused(refused, small_lab):
-    assert "give one of both" in refused("query", COUNT, "--csv", "--json")
+    assert "give one of the two" in refused("query", COUNT, "--csv", "--json")

@@ -42,7 +42,7 @@ def test_a_lab_of_a_newer_version_is_left_alone(refused, small_lab, small_spec, 
 
     line = refused(*command)
 
-    assert "lab.json tells of format 5, written by a newer batchlab; this one reads up to 4. Update batchlab." in line
+    assert "lab.json names format 5, written by a newer batchlab; this one reads up to 4. Update batchlab." in line
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "new"}', "{"])

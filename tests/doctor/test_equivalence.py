@@ -211,7 +211,7 @@ def test_where_no_cut_can_be_run_nothing_is_called_equivalent():
     verdict = equivalence(step, torch.randn(2, 3), model)
 
     assert not verdict.is_equivalent
-    assert str(verdict).startswith("NOT known: the step can be run in none of 1 way to cut a batch of 2 examples.")
+    assert str(verdict).startswith("NOT known: the step could not be run in any of 1 way to cut a batch of 2 examples.")
     assert verdict.worst is None
 
 

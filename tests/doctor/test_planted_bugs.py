@@ -200,7 +200,9 @@ def test_a_layer_that_couples_examples_is_named():
     verdict = run(loops.right, LanguageModel(OwnNorm()))
 
     assert verdict.causes == (Cause.COUPLED,)
-    assert "what layer `norm` (OwnNorm) says of an example depends on the others" in evidence(verdict, Cause.COUPLED)
+    assert "the output of layer `norm` (OwnNorm) for one example depends on the others" in evidence(
+        verdict, Cause.COUPLED
+    )
 
 
 def test_a_root_of_a_mean_couples_examples_though_each_cut_is_a_weighted_sum():
@@ -211,7 +213,7 @@ def test_a_root_of_a_mean_couples_examples_though_each_cut_is_a_weighted_sum():
     verdict = run(step)
 
     assert verdict.causes == (Cause.COUPLED,)
-    assert "the loss couples them" in evidence(verdict, Cause.COUPLED)
+    assert "no layer makes one example depend on others: the loss does" in evidence(verdict, Cause.COUPLED)
 
 
 def test_a_root_of_a_mean_is_told_from_weights_by_a_model_of_three_values():

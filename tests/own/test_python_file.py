@@ -143,7 +143,9 @@ def test_workers_train_it_and_a_changed_file_is_refused_until_it_is_meant(own_fi
     own_file.write_text(own_file.read_text().replace("trials=2", "trials=3"))
     larger = load_own_sweep(own_file)
 
-    with pytest.raises(LabError, match="and that file is another now, .* go on all the same with --changed-code"):
+    with pytest.raises(
+        LabError, match="and that file has changed since: .* go on with the changed file: --changed-code"
+    ):
         run_sweep(larger, lab, num_workers=1)
     grown = run_sweep(larger, lab, num_workers=1, changed_code=True)
 

@@ -62,7 +62,7 @@ def test_extrapolation_is_said_in_the_sentence_in_the_rows_and_in_the_notes():
     assert "(extrapolated)" in plan_answer(plan)[0]
     assert any(row[-1] == "extrapolated" for row in plan_table(plan).rows)
     assert any("beyond what was measured" in note for note in plan.notes)
-    assert any("taken to take no time" in note for note in plan.notes)
+    assert any("counted as zero" in note for note in plan.notes)
 
 
 def test_given_numbers_are_said_to_be_taken_as_exact():
@@ -140,7 +140,7 @@ def test_an_interval_that_says_nothing_is_left_out_and_what_would_give_one_is_sa
     assert plan_json(plan)["fastest"]["seconds_ci"] == [None, None]
     assert "(no 95 % interval) to the goal" in plan_answer(plan)[0]
     assert {row[5] for row in plan_table(plan).rows} == {""}
-    assert f"No 95 % interval, or one end of it, for {len(plan.rows)} of {len(plan.rows)} rows" in notes[-2]
+    assert f"{len(plan.rows)} of {len(plan.rows)} rows have no 95 % interval, or one bound only" in notes[-2]
     assert notes[-1].startswith("Step times (`batchlab scaling`) at more batch sizes, or with six repeats or more,")
     assert "Points without bars have no 95 % interval." in plan_data(plan).caption
 
@@ -151,5 +151,5 @@ def test_steps_without_an_interval_name_confirmation():
 
     notes = plan_notes(plan, None)
     assert [row.seconds.lacks_bound for row in plan.rows] == [True, False]
-    assert notes[-2].startswith("No 95 % interval, or one end of it, for 1 of 2 rows: ")
+    assert notes[-2].startswith("1 of 2 rows have no 95 % interval, or one bound only: ")
     assert "`batchlab confirm` with more seeds, six at least," in notes[-1]

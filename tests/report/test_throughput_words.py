@@ -35,8 +35,8 @@ def test_a_link_is_told_with_who_made_it_and_what_was_seen():
     assert dict(link_facts(found)) == {
         "Workers joined by": "latency=2ms (a relay)",
         "Seen by plain sockets": "round trip 4.1 ms, TCP 96 mbit/s",
-        "Latency that the link adds": "2 ms; the rest is software: 4,096 bytes on 2 workers that it does not join take "
-        "0.4 ms (n = 6)",
+        "Latency that the link adds": "2 ms; the rest is software: without the link 4,096 bytes between 2 workers "
+        "take 0.4 ms (n = 6)",
     }
     assert link_facts(MEASURED) == []
 
@@ -57,7 +57,7 @@ def test_what_is_measured_too_few_times_says_what_would_give_an_interval():
 
     assert throughput_notes(two_sizes) == [
         "No 95 % interval for 2 of 2 step times: six repeats are the least for one.",
-        "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over more "
+        "A fitted number has no 95 % interval where the data do not determine it, or where it would run over more "
         "than a factor of 1,000: more --batch-sizes would give one.",
     ]
 

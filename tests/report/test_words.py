@@ -54,8 +54,8 @@ def test_best_of_m_says_what_it_is_the_median_of(make_summary):
     text = words.answer(with_best(summary, best_of=BestOf(6, 205.0, Interval(190, None))))
 
     assert text.startswith(
-        f"The fewest steps to {GOAL} are 205 at batch size 16: the median of what the best of "
-        "6 trials needs, from n = 32 complete trials at each of 3 batch sizes. "
+        f"The fewest steps to {GOAL} are 205 at batch size 16: the median steps of the best "
+        "of 6 trials, from n = 32 complete trials at each of 3 batch sizes. "
     )
 
 
@@ -90,14 +90,14 @@ def test_different_numbers_of_trials_are_told(make_summary):
 
 def test_nothing_reached_within_the_budget_is_said_plainly(make_summary):
     assert words.answer(make_summary(sizes=(1, 2), unreached=(1, 2))) == (
-        f"No trial reached {GOAL} at any batch size within the budget of 20,000 steps (n = 32 complete trials at each "
+        f"No trial met {GOAL} at any batch size within the budget of 20,000 steps (n = 32 complete trials at each "
         "of 2 batch sizes)."
     )
 
 
 def test_nothing_reached_before_the_race_ended_is_another_thing(make_summary):
     assert words.answer(make_summary(sizes=(1,), unreached=(1,), protocol=RACE)) == (
-        f"No trial reached {GOAL} at any batch size before the race ended at step 20,000 (n = 32 complete trials at "
+        f"No trial met {GOAL} at any batch size before the race ended at step 20,000 (n = 32 complete trials at "
         "one batch size)."
     )
 
@@ -175,7 +175,7 @@ def test_a_hyperbola_that_does_not_hold_is_named(make_summary):
 def test_a_contradicted_fit_says_so(make_summary):
     summary = with_fit(make_summary(), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), contradicted_by=(2048,))
 
-    assert "but batch size 2,048 trained for longer than the curve asks for without" in words.answer(summary)
+    assert "but batch size 2,048 trained for more steps than the fit predicts without" in words.answer(summary)
 
 
 def test_confirmed_medians_are_named_as_what_was_fitted(make_summary):
@@ -216,7 +216,7 @@ def test_both_ends_come_with_their_range(make_summary):
 
     assert words.regimes(summary) == [
         "Scaling is perfect (efficiency of 80 % or more) up to batch size 26 (range 24 to 69).",
-        "From batch size 417 (range 392 to 1,104) on, no larger one saves more than a fifth of the steps.",
+        "Beyond batch size 417 (range 392 to 1,104), larger ones save at most a fifth of the steps.",
     ]
 
 
@@ -225,7 +225,7 @@ def test_ends_beyond_what_was_tried_are_not_extrapolated(make_summary):
 
     assert words.regimes(summary) == [
         "Scaling is perfect as far as it was tried, to batch size 64.",
-        "Steps still fall at batch size 64, the largest that reached the goal.",
+        "Steps still fall at batch size 64, the largest that met the goal.",
     ]
 
 
@@ -233,8 +233,8 @@ def test_ends_below_what_was_tried_are_not_extrapolated(make_summary):
     summary = with_regimes(make_summary(sizes=(16, 32, 64)), (2.0, 1.0, 3.0), (9.0, 5.0, 12.0))
 
     assert words.regimes(summary) == [
-        "Perfect scaling ends below batch size 16, the smallest that reached the goal.",
-        "No larger batch size than 16, the smallest, saves more than a fifth of the steps.",
+        "Perfect scaling ends below batch size 16, the smallest that met the goal.",
+        "Beyond batch size 16, the smallest, larger ones save at most a fifth of the steps.",
     ]
 
 
@@ -243,7 +243,7 @@ def test_an_open_range_makes_no_claim(make_summary):
 
     assert words.regimes(summary) == [
         "Where perfect scaling ends is not known: somewhere above 24.",
-        "From where on a larger batch size saves little is not known.",
+        "Where larger batch sizes stop paying is not known.",
     ]
 
 
@@ -271,7 +271,7 @@ def test_exact_ends_need_no_range(make_summary):
 
     assert words.regimes(summary) == [
         "Scaling is perfect (efficiency of 80 % or more) up to batch size 26.",
-        "From batch size 417 on, no larger one saves more than a fifth of the steps.",
+        "Beyond batch size 417, larger ones save at most a fifth of the steps.",
     ]
 
 
@@ -357,14 +357,14 @@ def test_fit_details_name_what_was_fitted_and_what_contradicts_it(make_summary):
     assert found["Largest deviation from the curve"].endswith(" %")
     assert "AIC" in found["Alternative S_min + (E_min / B)^a"]
     assert found["Not reached, so a lower bound only"] == "batch size 1 and 2"
-    assert found["Asks for fewer steps than were trained"] == "batch size 2"
+    assert found["Trained for more steps than the fit predicts"] == "batch size 2"
 
 
 def test_exact_steps_have_no_interval_in_the_details(make_summary):
     found = dict(words.fit_facts(make_summary(num_trials=5, protocol=EXACT).fit))
 
     assert found["95 % interval"] == "none: steps are exact here"
-    assert "Asks for fewer steps than were trained" not in found
+    assert "Trained for more steps than the fit predicts" not in found
 
 
 def test_what_the_race_saved_is_told_against_the_full_protocol_and_of_a_race_alone():

@@ -338,8 +338,8 @@ def test_a_sweep_on_gangs_comes_to_what_it_does_on_single_processes(tmp_path):
     run_sweep(single, tmp_path / "lab", num_workers=2, display=again)
 
     assert [sentence for sentence in display.said if "workers_per_trial" in sentence] == [
-        "engine.workers_per_trial was 2 and is 1 now: what is finished stays, the rest goes on as it would have, to "
-        "rounding."
+        "engine.workers_per_trial was 2 and is 1 now: what is finished stays, and what is not goes on with the same "
+        "results, to rounding."
     ]
     assert again.said == []
     curves = [Lab.open(tmp_path / lab).results(single).results[0].measurements for lab in ("single", "lab")]

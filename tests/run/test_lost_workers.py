@@ -138,8 +138,8 @@ def test_any_number_of_deaths_is_borne_where_each_time_something_is_won(dying, s
 
     assert len(list((tmp_path / "notes").iterdir())) == 4
     assert [sentence for sentence in killer.said if "died" in sentence] == [
-        "A worker died (exit code -9: it was killed, as the system does when memory runs out): what it was at goes on "
-        "in another from its last checkpoint."
+        "A worker died (exit code -9: it was killed, as the system does when memory runs out): another resumes "
+        "its task from the last checkpoint."
     ]
     assert rows_of(tmp_path / "lab", sweep) == rows_of(tmp_path / "straight", sweep)
 

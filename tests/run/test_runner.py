@@ -343,5 +343,5 @@ def test_a_stop_that_takes_long_is_spoken_of_once(make_scripted, scripted, tmp_p
 
     assert said == [
         "Stopping: writing checkpoints (again to stop at once).",
-        "Still waiting for trials to come to where they can stop (again to stop at once).",
+        "Still waiting for trials to reach a point where they can stop (again to stop at once).",
     ]

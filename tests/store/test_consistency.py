@@ -127,7 +127,7 @@ def test_a_format_that_never_was_is_refused(tmp_path, number):
     lab = Lab.create(tmp_path / "lab")
     (lab.folder / "lab.json").write_text(json.dumps({"format": number}))
 
-    with pytest.raises(LabError, match="does not tell the lab's format"):
+    with pytest.raises(LabError, match="does not name the lab's format"):
         Lab.open(lab.folder)
 
 

@@ -84,7 +84,7 @@ def test_a_lab_whose_making_was_killed_is_made_anew(tmp_path, leftovers):
 def test_a_newer_format_is_refused(lab):
     (lab.folder / "lab.json").write_text(json.dumps({"format": FORMAT + 1}))
     expected = (
-        f"tells of format {FORMAT + 1}, written by a newer batchlab; this one reads up to {FORMAT}. Update batchlab."
+        f"names format {FORMAT + 1}, written by a newer batchlab; this one reads up to {FORMAT}. Update batchlab."
     )
 
     for enter in (Lab.open, Lab.create):

@@ -116,7 +116,7 @@ def test_a_lab_json_that_told_a_newer_format_than_the_files_have_blamed_the_file
     lab = old_lab(number)
     (lab / "lab.json").write_text('{"format": 3}')
 
-    with pytest.raises(DamagedError, match="lab.json is damaged: it tells of format 3, in which every file has a seal"):
+    with pytest.raises(DamagedError, match="lab.json is damaged: it names format 3, in which every file has a seal"):
         Lab.open(lab)
     repair_lab(lab)
 

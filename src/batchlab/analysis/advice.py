@@ -94,7 +94,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
         return None
     factor = significant(end.high / end.low, 2)
     ways = _ways(tried.near(math.sqrt(end.low * end.high)), _more(rows, end.octaves / MAX_OCTAVES))
-    return f"{what} is known to a factor of {factor} only: {ways} might tell."
+    return f"{what} is known only to within a factor of {factor}: {ways} might tell."
 
 
 def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str:

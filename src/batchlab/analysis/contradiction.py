@@ -1,4 +1,4 @@
-"""Batch sizes that trained for longer than a fitted curve asks for without meeting the goal.
+"""Batch sizes that trained for more steps than a fitted curve predicts without meeting the goal.
 
 Some do by chance. The data contradict the curve where the others, by a fit without it, do not let expect so many steps
 of one more batch size: of made studies whose curve is a hyperbola, 1 % are told so (docs/results/coverage.md).
@@ -18,7 +18,7 @@ from batchlab.analysis.text import listed
 
 
 def contradicting(hyperbola: Hyperbola, censored: Sequence[StepsToResult]) -> list[StepsToResult]:
-    """Return the rows that trained for longer than the curve asks for."""
+    """Return the rows that trained for more steps than the curve predicts."""
     return [row for row in censored if row.end_step > hyperbola.steps_at(row.batch_size)]
 
 
@@ -41,8 +41,8 @@ def contradictions(against: Sequence[StepsToResult], beyond_chance: Sequence[Ste
     """Return a sentence on the rows that contradict the curve, and one on the others that lie beyond it."""
     by_chance = [row for row in against if row not in beyond_chance]
     return [
-        f"Batch size {listed([row.batch_size for row in rows])} trained for longer than the fitted curve asks for "
-        f"without meeting the goal{verdict}"
+        f"Batch size {listed([row.batch_size for row in rows])} trained for more steps than the fitted curve "
+        f"predicts without meeting the goal{verdict}"
         for rows, verdict in (
             (beyond_chance, ": the data contradict the curve."),
             (by_chance, ", by no more than the others scatter about it."),

@@ -175,7 +175,7 @@ class _Seen:
             return ["The batch sizes lie too close together to tell the critical batch size."]
         if interval == NO_INTERVAL:
             return [
-                "The data bound the critical batch size on neither side: "
+                "The data give no bound of the critical batch size: "
                 "more batch sizes, or steps with less noise, would tell."
             ]
         if self.fall and self.perfect:

@@ -82,7 +82,7 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     """Return the curve of a workload for its goal; InputError where no batch size met it by training.
 
     Beyond the batch sizes that met the goal it goes on only where both ends of the curve were seen, and never past a
-    batch size that was trained for as long as the curve asks for, or for longer, and did not meet it.
+    batch size that was trained for as many steps as the curve predicts, or more, and did not meet it.
 
     >>> from batchlab.analysis import example_workload, summarise
     >>> from batchlab.core.goal import Goal

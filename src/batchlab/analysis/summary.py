@@ -249,8 +249,8 @@ def _unreached(rows: tuple[StepsToResult, ...]) -> list[str]:
     found = []
     if raced:
         found.append(
-            f"{_not_reached(raced)} before the race ended at step {_end_steps(raced)}; that was for another goal, or a "
-            'trial that is not among these has won it: protocol = "full" would train on.'
+            f"{_not_reached(raced)} before the race ended at step {_end_steps(raced)}: the race was for another goal, "
+            'or its winner is not among these trials. protocol = "full" would train on.'
         )
     if spent:
         found.append(f"{_not_reached(spent)} within the budget of {_end_steps(spent)} steps.")

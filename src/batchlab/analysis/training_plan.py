@@ -132,7 +132,7 @@ def make_plan(
     ]
     if not found:
         raise InputError(
-            "No batch size is left to plan with: none that met the goal is as large as the workers are many."
+            "No batch size is left to plan with: each that met the goal is smaller than the number of workers."
         )
     rows = mark_pareto(found)
     return TrainingPlan(

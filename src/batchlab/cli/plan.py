@@ -166,7 +166,7 @@ def _draw(made: TrainingPlan, out: Path, as_json: bool) -> None:
 def _check_unused(options: Mapping[str, object], given: str) -> None:
     """Raise BadParameter for what asks a lab that is not asked where numbers are given in its place."""
     for name in [name for name, value in options.items() if value is not None]:
-        raise typer.BadParameter(f"{name} is about what a lab holds, which is not asked with {given}; leave one out")
+        raise typer.BadParameter(f"{name} is for plans from a lab, and {given} replace the lab; leave one out")
 
 
 def _check_price(price: float | None) -> None:

@@ -29,7 +29,7 @@ def query(
     quotes) and `trials` (sweep, batch_size, trial_id, status, metaparameters, ...), of all finished studies.
     """
     if as_csv and as_json:
-        raise InputError("--csv and --json: give one of both.")
+        raise InputError("--csv and --json: give one of the two.")
     names, rows = _answer(sql, lab)
     if as_json:
         _check_names(names)

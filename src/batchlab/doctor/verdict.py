@@ -171,7 +171,7 @@ class Equivalence:
         basis = f"({self.precision}, tolerance {self.tolerance:.0e} of the gradient's norm)"
         batch = f"{self.num_examples:,} example{'s' if self.num_examples != 1 else ''}"
         if not run:
-            return f"NOT known: the step can be run in none of {_ways(len(self.rows))} to cut a batch of {batch}."
+            return f"NOT known: the step could not be run in any of {_ways(len(self.rows))} to cut a batch of {batch}."
         if not different and self._never_run:
             workers = " and ".join(map(str, self._never_run))
             return f"NOT known: the step cannot be run on {workers} workers; on others its gradient is right {basis}."

@@ -119,11 +119,11 @@ class Weights:
         told = "the gradient of the whole batch is no sum over its microbatches"
         name = coupling_layer(self.bench.model, run, self.bench.whole, self.cut.microbatches, self.tolerance)
         if name is None:
-            return Finding(Cause.COUPLED, f"{told}, and each layer says the same of an example: the loss couples them")
+            return Finding(Cause.COUPLED, f"{told}, but no layer makes one example depend on others: the loss does")
         module = dict(self.bench.model.named_modules()).get(name, self.bench.model)
         cause = Cause.BATCH_NORM if isinstance(module, _BatchNorm) else Cause.COUPLED
         layer = f"layer `{name}` ({type(module).__name__})"
-        return Finding(cause, f"{told}: what {layer} says of an example depends on the others")
+        return Finding(cause, f"{told}: the output of {layer} for one example depends on the others")
 
     def _beside_batch_norm(self) -> Iterator[Finding]:
         """Yield what is wrong with the weights, where batch statistics could not be switched off for the loop.

@@ -187,8 +187,8 @@ def _notes_on_throughput(plan: TrainingPlan) -> Iterator[str]:
         yield f"Step times were measured on {plan.machine}."
     if line.fit.all_reduce is None and any(row.workers > 1 for row in plan.rows):
         yield (
-            "What workers exchange was neither measured nor given, and is taken to take no time: several workers will "
-            "be slower than this."
+            "The time that workers spend exchanging gradients was neither measured nor given, and is counted as zero: "
+            "several workers will be slower than this."
         )
     if any(row.is_extrapolated for row in plan.rows):
         yield "Rows marked as extrapolated lie beyond what was measured."
@@ -204,8 +204,8 @@ def _notes_on_intervals(plan: TrainingPlan) -> Iterator[str]:
     of_steps = any(row.steps.lacks_bound for row in lacking)
     of_times = any(row.step_seconds.lacks_bound for row in lacking)
     yield (
-        f"No 95 % interval, or one end of it, for {count(len(lacking))} of {count(len(plan.rows))} rows: nothing tells "
-        f"how far it reaches, or it would run over more than a factor of {count(int(SPAN))}."
+        f"{count(len(lacking))} of {count(len(plan.rows))} rows have no 95 % interval, or one bound only: the data "
+        f"do not determine it, or it would run over more than a factor of {count(int(SPAN))}."
     )
     if of_steps or not of_times:
         yield f"{MORE_STEPS} would give one."

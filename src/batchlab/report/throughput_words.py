@@ -44,10 +44,10 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
     if isinstance(fit.all_reduce, StepExchange):
         facts += _link_facts(fit.all_reduce)
         share = with_interval(fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
-        facts.append(("Share of the sums that a step waits for", share))
+        facts.append(("Share of the exchange that a step waits for", share))
         if fit.all_reduce.lag is not None:
             lag = with_interval(fit.all_reduce.lag, fit.lag_interval, 1e-3, "ms")
-            facts.append(("Workers wait for each other beyond that", lag))
+            facts.append(("Further waiting of workers for each other", lag))
     elif fit.all_reduce is not None:
         facts += [
             (f"Latency ({fit.all_reduce.form})", f"{significant(1e3 * fit.all_reduce.latency)} ms"),
@@ -72,8 +72,8 @@ def link_facts(throughput: Throughput) -> list[tuple[str, str]]:
         ),
         (
             "Latency that the link adds",
-            f"{seconds}; the rest is software: {count(short.num_bytes)} bytes on {short.workers} workers that it does "
-            f"not join take {without} (n = {len(short.seconds)})",
+            f"{seconds}; the rest is software: without the link {count(short.num_bytes)} bytes between "
+            f"{short.workers} workers take {without} (n = {len(short.seconds)})",
         ),
     ]
 
@@ -146,6 +146,6 @@ def _notes_on_fit(fit: ThroughputFit) -> Iterator[str]:
     intervals = (fit.t0_interval, fit.tau_interval, fit.waited_interval, fit.lag_interval)
     if NO_INTERVAL in intervals:
         yield (
-            "A fitted number has no 95 % interval where nothing tells how far it reaches, or where it would run over "
-            f"more than a factor of {count(int(SPAN))}: more --batch-sizes would give one."
+            "A fitted number has no 95 % interval where the data do not determine it, or where it would run over more "
+            f"than a factor of {count(int(SPAN))}: more --batch-sizes would give one."
         )

@@ -23,7 +23,7 @@ def answer(summary: WorkloadSummary) -> str:
     """Return the answer to the question of the lab for one workload, in one paragraph with numbers."""
     best = summary.best
     if best is None:
-        return f"No trial reached {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_n(summary)})."
+        return f"No trial met {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_n(summary)})."
     if best.estimate(summary.headline).value == 0:
         return f"{summary.goal} is met at step 0, before any training: that tells nothing about batch sizes."
     sentences = [_fewest(summary, best)]
@@ -80,7 +80,7 @@ def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     if fit.censored:
         facts.append(("Not reached, so a lower bound only", f"batch size {listed(fit.censored)}"))
     if fit.contradicted_by:
-        facts.append(("Asks for fewer steps than were trained", f"batch size {listed(fit.contradicted_by)}"))
+        facts.append(("Trained for more steps than the fit predicts", f"batch size {listed(fit.contradicted_by)}"))
     return facts
 
 
@@ -111,7 +111,7 @@ def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
         source = "the closest convex curve, which these steps follow more closely"
     return [
         ("Perfect scaling (efficiency of 80 % or more) up to", _end_text(found.perfect_up_to, summary)),
-        ("At most a fifth of the steps left to save from", _end_text(found.maximal_from, summary)),
+        ("Larger batch sizes save at most a fifth of the steps from", _end_text(found.maximal_from, summary)),
         ("Read from", source),
     ]
 
@@ -163,7 +163,7 @@ def _what(summary: WorkloadSummary) -> str:
     if summary.headline == "best_of":
         numbers = [row.best_of.m for row in summary.rows if row.best_of]
         trials = "one trial" if max(numbers) == 1 else f"the best of {span(numbers)} trials"
-        return f"the median of what {trials} needs, from {_n(summary)}"
+        return f"the median steps of {trials}, from {_n(summary)}"
     return f"the minimum of {_n(summary)}, {_no_interval(summary)}"
 
 
@@ -251,7 +251,7 @@ def _departs(summary: WorkloadSummary) -> bool:
 
 def _against(fit: CriticalBatchFit) -> str:
     sizes = listed(fit.contradicted_by)
-    return f"batch size {sizes} trained for longer than the curve asks for without meeting the goal: see the notes"
+    return f"batch size {sizes} trained for more steps than the fit predicts without meeting the goal: see the notes"
 
 
 def _exactly(b_crit: float, fit: CriticalBatchFit, summary: WorkloadSummary) -> str:
@@ -269,7 +269,7 @@ def _perfect(end: RegimeEnd, sizes: Sequence[int]) -> str:
     if end.low is not None and end.low >= largest:
         return f"Scaling is perfect as far as it was tried, to batch size {count(largest)}."
     if end.high is not None and end.high < smallest:
-        return f"Perfect scaling ends below batch size {count(smallest)}, the smallest that reached the goal."
+        return f"Perfect scaling ends below batch size {count(smallest)}, the smallest that met the goal."
     if end.low is None or end.high is None:
         return _open_end("Where perfect scaling ends is not known", end)
     return f"Scaling is perfect (efficiency of 80 % or more) up to batch size {_range_text(end)}."
@@ -279,13 +279,13 @@ def _maximal(end: RegimeEnd, sizes: Sequence[int], *, is_curve: bool) -> str:
     """Return where little is left to save; without a fitted curve nothing is known beyond the batch sizes tried."""
     smallest, largest = min(sizes), max(sizes)
     if end.low is not None and end.low >= largest:
-        return f"Steps still fall at batch size {count(largest)}, the largest that reached the goal."
+        return f"Steps still fall at batch size {count(largest)}, the largest that met the goal."
     if end.high is not None and end.high < smallest:
-        return f"No larger batch size than {count(smallest)}, the smallest, saves more than a fifth of the steps."
+        return f"Beyond batch size {count(smallest)}, the smallest, larger ones save at most a fifth of the steps."
     if end.low is None or end.high is None:
-        return _open_end("From where on a larger batch size saves little is not known", end)
-    upto = "" if is_curve else f" up to {count(largest)}, the largest that reached the goal,"
-    return f"From batch size {_range_text(end)} on, no larger one{upto} saves more than a fifth of the steps."
+        return _open_end("Where larger batch sizes stop paying is not known", end)
+    larger = "larger ones" if is_curve else f"larger ones, up to {count(largest)}, the largest that met the goal,"
+    return f"Beyond batch size {_range_text(end)}, {larger} save at most a fifth of the steps."
 
 
 def _open_end(sentence: str, end: RegimeEnd) -> str:

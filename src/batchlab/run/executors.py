@@ -80,9 +80,7 @@ def check_gang(trainer: Trainer, size: int) -> None:
             "it in a file."
         )
     if sys.platform != "linux":
-        raise InputError(
-            f"engine.workers_per_trial = {size}: start it by torchrun; batchlab itself does on Linux only."
-        )
+        raise InputError(f"engine.workers_per_trial = {size}: on this system start it with torchrun.")
 
 
 def _on_cluster(
@@ -96,7 +94,7 @@ def _on_cluster(
     if sweep.engine.workers_per_trial > 1:
         raise InputError(
             f"--executor ray: engine.workers_per_trial = {sweep.engine.workers_per_trial} is for one machine, or for "
-            "torchrun. Leave one of both out."
+            "torchrun. Leave one of the two out."
         )
     from batchlab.run.ray import RayExecutor, import_ray
 

@@ -293,7 +293,7 @@ class _Leading:
             for each in self.orders:
                 each.send(order)
         except OSError:
-            raise LostOthersError("Worker 0 of a trial has lost another: it listens no more.") from None
+            raise LostOthersError("Worker 0 of a trial has lost the connection to another.") from None
 
 
 def _last(event: Event) -> _Last | _Problem:

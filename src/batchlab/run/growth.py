@@ -108,8 +108,8 @@ def check_same_trainer(home: StudyFolder, trainer: str | None) -> None:
     if trained_by not in (None, trainer):
         if trainer is not None and trainer.partition(" (")[0] == trained_by.partition(" (")[0]:
             raise LabError(
-                f"{home.folder} was trained by {trained_by}, and that file is another now, {trainer}. Change it back, "
-                "give the sweep a new name, or go on all the same with --changed-code (changed_code=True)."
+                f"{home.folder} was trained by {trained_by}, and that file has changed since: {trainer}. Change it "
+                "back, give the sweep a new name, or go on with the changed file: --changed-code (changed_code=True)."
             )
         given = f"not by {trainer}" if trainer else "and batchlab's own trainer would train something else"
         raise LabError(

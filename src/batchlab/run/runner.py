@@ -177,8 +177,8 @@ def _remark(before: int | None, num_together: int) -> str | None:
     if before in (None, num_together):
         return None
     return (
-        f"engine.workers_per_trial was {before} and is {num_together} now: what is finished stays, the rest goes on as "
-        "it would have, to rounding."
+        f"engine.workers_per_trial was {before} and is {num_together} now: what is finished stays, and what is not "
+        "goes on with the same results, to rounding."
     )
 
 
@@ -230,7 +230,9 @@ class _Runner:
             check_held()
             if time.monotonic() > self._speak_at:
                 self._speak_at = math.inf
-                self._display.say("Still waiting for trials to come to where they can stop (again to stop at once).")
+                self._display.say(
+                    "Still waiting for trials to reach a point where they can stop (again to stop at once)."
+                )
             self._display.show(list(self._progress.values()), executor.num_workers)
 
     def _feed(self, executor: Executor) -> None:
@@ -292,15 +294,13 @@ class _Runner:
             self._deaths.add(lost, work, saves=True)
             run.put_back(name, has_paused=False)
         if is_first:
-            self._display.say(
-                f"A worker died ({lost.why}): what it was at goes on in another from its last checkpoint."
-            )
+            self._display.say(f"A worker died ({lost.why}): another resumes its task from the last checkpoint.")
 
     def _set_aside(self, path: Path, error: BatchlabError) -> None:
         """Keep a checkpoint that cannot be gone on from out of the way: its pack trains from the start."""
         self._aside.take(path, str(error))
-        said = f"{path} cannot be gone on from: {error}."
-        self._display.say(f"{said} It is set aside in {self._aside.folder}, and its trials begin anew.")
+        problem = f"Cannot resume from {path}: {error}."
+        self._display.say(f"{problem} It is set aside in {self._aside.folder}, and its trials start again.")
 
     def _settle_pack_size(self, run: StudyRun) -> None:
         """Take the pack size from the record, the spec, the trainer or the calibration file; else it is measured."""

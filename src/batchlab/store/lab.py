@@ -104,14 +104,14 @@ class Lab:
         data = read_json(path)
         version = data.get("format") if isinstance(data, dict) else None
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise damaged(path, "it does not tell the lab's format")
+            raise damaged(path, "it does not name the lab's format")
         if version > FORMAT:
             raise NewerLabError(
-                f"{path} tells of format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
+                f"{path} names format {version}, written by a newer batchlab; this one reads up to {FORMAT}. "
                 "Update batchlab."
             )
         if version >= SEALED_SINCE and lacks_seals(self.folder):
-            raise damaged(path, f"it tells of format {version}, in which every file has a seal, and no sweep has one")
+            raise damaged(path, f"it names format {version}, in which every file has a seal, and no sweep has one")
         self._format = version
         return version
 
@@ -364,7 +364,7 @@ def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, 
     if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
         raise damaged(path, f"it is of another study than its sweep's, {_spec_of(folder)}")
     if changes := study_changes(record.study, sweep.spec.study(batch_size)):
-        why = f"it asks for more than {_spec_of(folder)}: {'; '.join(changes)}; one of both is older"
+        why = f"it asks for more than {_spec_of(folder)}: {'; '.join(changes)}; one of the two is older"
         raise damaged(path, why, OlderSpecError)
     if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):
         raise damaged(path, "it is of another sweep")
