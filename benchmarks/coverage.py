@@ -32,7 +32,7 @@ from batchlab.analysis import (
     fit_hyperbola,
     fit_shape,
 )
-from batchlab.analysis.gap import gap_before
+from batchlab.analysis.gap import earliest_step
 from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal
@@ -84,13 +84,14 @@ class Design:
     a plateau on the grid have their turn."""
 
     s_min: float = S_MIN
+    coarse_s_min: tuple[float, float] = COARSE_S_MIN
 
     def true_steps(self, batch_size: float) -> float:
         return self.s_min * (1 + self.b_crit / batch_size)
 
     def drawn(self, rng: np.random.Generator) -> Design:
         """Return the design of one study."""
-        return replace(self, s_min=math.exp(rng.uniform(*np.log(COARSE_S_MIN)))) if self.every else self
+        return replace(self, s_min=math.exp(rng.uniform(*np.log(self.coarse_s_min)))) if self.every else self
 
 
 def at_the_ends(b_crit: int) -> tuple[Design, ...]:
@@ -131,6 +132,21 @@ DESIGNS = (
         "coarse, censored: 4 sizes, n = 8, every 10", FIVE[:4], 8, 1.5, 1.0, censored_from=1024, b_crit=128, every=10
     ),
     Design("coarse, confirmed: 5 sizes, n = 12, 6 seeds, every 10", FIVE, 12, 1.5, 1.0, is_confirmed=True, every=10),
+    *(
+        Design(
+            f"coarse: 12 sizes, {name}, S_min {low} to {high}, every 10",
+            TWELVE,
+            32,
+            1.5,
+            1.0,
+            is_confirmed=is_confirmed,
+            b_crit=64,
+            every=10,
+            coarse_s_min=(low, high),
+        )
+        for low, high in ((15, 60), (140, 300))
+        for name, is_confirmed in (("n = 32", False), ("confirmed", True))
+    ),
 )
 
 
@@ -147,8 +163,8 @@ class Grid:
         """Return the first evaluated steps at or after these."""
         return np.asarray(self.steps[np.searchsorted(self.steps, steps)])
 
-    def gap(self, steps: float) -> float:
-        return gap_before(self.steps, steps)
+    def earliest(self, steps: float) -> float:
+        return earliest_step(self.steps, steps)
 
 
 def excess(rng: np.random.Generator, design: Design, batch_size: int, shape: int | tuple[int, ...]) -> np.ndarray:
@@ -170,7 +186,7 @@ def make_row(rng: np.random.Generator, design: Design, grid: Grid, batch_size: i
         budget = int(design.true_steps(batch_size) * math.exp(median_minimum(design, batch_size)))
     end = min(budget, int(grid.read(np.array(design.race_factor * steps[0]))))
     row = plain_row(batch_size, [int(step) for step in steps if step <= end], design.num_trials, end)
-    row = replace(row, gap=grid.gap(float(steps[0])))
+    row = replace(row, earliest=grid.earliest(float(steps[0])))
     if not design.is_confirmed:
         return row
     median = design.true_steps(batch_size) * math.exp(excesses[0])
@@ -207,7 +223,7 @@ def confirm(rng: np.random.Generator, median: float, grid: Grid | None) -> Confi
     exact = median * np.exp(SEED_NOISE * rng.standard_normal(6))
     steps = [int(step) for step in (grid.read(exact) if grid else np.ceil(exact))]
     answer = confirmed_steps(confirmed_study({0: steps}, 6), GOAL)
-    return replace(answer, gap=grid.gap(answer.steps)) if answer and answer.steps and grid else answer
+    return replace(answer, earliest=grid.earliest(answer.steps)) if answer and answer.steps and grid else answer
 
 
 def confirmed_study(steps: dict[int, list[int]], seeds: int) -> StudyResult:
@@ -360,6 +376,49 @@ def _regimes_row(name: str, studies: int, noise: float) -> dict[str, Any]:
     }
 
 
+def measure_knees(studies: int) -> list[dict[str, Any]]:
+    """Return how the ranges cover that are read off the shape of a knee, on grids that are as coarse as its plateau."""
+    designs = [
+        Knee("", TWELVE, 32, 1.5, 1.0, is_confirmed=confirmed, b_crit=64, every=10, coarse_s_min=s_mins)
+        for s_mins in ((15, 60), (140, 300))
+        for confirmed in (False, True)
+    ]
+    return [_knee_row(design, studies) for design in designs]
+
+
+@dataclass(frozen=True)
+class Knee(Design):
+    """Studies whose true curve is a knee."""
+
+    def true_steps(self, batch_size: float) -> float:
+        return self.s_min * max(1, self.b_crit / batch_size)
+
+
+def _knee_row(design: Knee, studies: int) -> dict[str, Any]:
+    rng, grid, first = np.random.default_rng(0), Grid(design.growth, design.every), design.batch_sizes[0]
+    # Perfect scaling loses a fifth of the examples at 1.25 B_crit, and steps lie a quarter above the plateau at 0.8.
+    truths = (1.25 * design.b_crit, design.b_crit / 1.25)
+    ends, efficiencies, shapes = [], [], 0
+    for _ in range(studies):
+        rows = make_rows(rng, design.drawn(rng), grid)
+        regimes = find_regimes(rows, fit_critical_batch(rows))
+        assert regimes is not None
+        if regimes.source == "fit":
+            continue
+        shapes += 1
+        found = (regimes.perfect_up_to, regimes.maximal_from)
+        ends.append([holds(Interval(end.low, end.high), truth) for end, truth in zip(found, truths, strict=True)])
+        for size, each in zip(design.batch_sizes, regimes.efficiencies, strict=True):
+            if each is not None and size > first:
+                efficiencies.append(holds(Interval(each.low, each.high), min(1, design.b_crit / size)))
+    return {
+        "S_min": "{} to {}".format(*design.coarse_s_min),
+        "answers": "confirmed" if design.is_confirmed else "minima",
+        "shape_chosen": shapes / studies,
+        "coverage": [*np.mean(ends, axis=0).tolist(), float(np.mean(efficiencies))],
+    }
+
+
 def octaves(found: Sequence[float | None], ends: tuple[float, float]) -> list[float]:
     """Return the errors in doublings; an end that was not seen is taken at the batch size farthest that way."""
     unseen = (THIRTEEN[-1], THIRTEEN[0])
@@ -389,6 +448,7 @@ def main() -> None:
         "confirmed": lambda: measure_confirmed(options.studies),
         "critical batch size": lambda: measure_critical_batch(options.studies),
         "regimes": lambda: measure_regimes(max(200, options.studies // 5)),
+        "regimes of a knee": lambda: measure_knees(max(200, options.studies // 5)),
     }
     found = {}
     for name, measure in parts.items():

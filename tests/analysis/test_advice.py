@@ -31,7 +31,8 @@ def test_what_is_known_needs_no_advice(rows):
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
         (
             RegimeEnd(256, 64, 1024),
-            "is known only to within a factor of 16: batch size 256, or about 16 trials at each batch size, might tell.",
+            "is known only to within a factor of 16: batch size 256, or about 16 trials at each batch size, might "
+            "tell.",
         ),
         (
             RegimeEnd(64, 16, 256),
@@ -51,15 +52,15 @@ def test_fewer_than_six_trials_are_too_few(make_row):
 
 
 def test_without_chance_only_what_was_not_seen_is_missing(rows):
-    assert advise(rows, RegimeEnd(64, None, None), RegimeEnd(256, None, None), is_closed_form=True) is None
-    assert "batch size 2,048" in advise(rows, KNOWN, RegimeEnd(None, None, None), is_closed_form=True)
+    assert advise(rows, RegimeEnd(64, None, None), RegimeEnd(256, None, None), is_exact=True) is None
+    assert "batch size 2,048" in advise(rows, KNOWN, RegimeEnd(None, None, None), is_exact=True)
 
 
 def test_without_chance_a_curve_that_is_flat_from_its_start_asks_for_smaller_batch_sizes(rows):
-    found = advise(rows, RegimeEnd(None, None, None), KNOWN, is_closed_form=True)
+    found = advise(rows, RegimeEnd(None, None, None), KNOWN, is_exact=True)
 
     assert found == "Where perfect scaling ends was not seen: batch size 8 would tell."
-    assert "batch size 8 would" in advise(rows, KNOWN, RegimeEnd(None, None, 50), is_closed_form=True)
+    assert "batch size 8 would" in advise(rows, KNOWN, RegimeEnd(None, None, 50), is_exact=True)
 
 
 def test_a_batch_size_that_was_tried_in_vain_is_not_asked_for_as_if_it_were_new(rows, make_row):

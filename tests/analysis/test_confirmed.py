@@ -49,6 +49,21 @@ def test_a_replicate_that_missed_ranks_last(study):
     assert confirmed_steps(study({0: [10, None, 30, 20, None, None]}), GOAL).steps is None
 
 
+def test_replicates_that_diverged_are_counted_and_leave_no_upper_bound(make_result):
+    def found(diverged):
+        replicates = [
+            Replicate(trial_id=0, replicate=k, goal_step=10 * k, last_step=10 * k)
+            if k <= 4
+            else Replicate(trial_id=0, replicate=k, last_step=90, diverged_step=90 if k - 5 < diverged else None)
+            for k in range(1, 7)
+        ]
+        made = Confirmation(goal=GOAL, seeds=6, trial_ids=(0,), end_step=90, replicates=tuple(replicates))
+        return confirmed_steps(make_result([[3, 0.5]], confirmation=made), GOAL)
+
+    assert [found(number).num_diverged for number in (0, 1, 2)] == [0, 1, 2]
+    assert [found(number).is_open_by_divergence for number in (0, 1)] == [False, True]
+
+
 def test_a_replicate_that_is_missing_ranks_last(study):
     found = confirmed_steps(study({0: [10, 20, 30, 40]}), GOAL)
 

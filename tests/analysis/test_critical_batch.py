@@ -142,7 +142,7 @@ def test_without_chance_there_is_a_value_and_no_interval(make_row):
     exact = Protocol(kind="full", is_closed_form=True)
     fit = fit_critical_batch([make_row(size, [100 + 51_200 // size], protocol=exact) for size in (16, 64, 256, 1024)])
 
-    assert fit.is_closed_form
+    assert fit.is_exact
     assert pytest.approx(fit.b_crit, rel=0.01) == 512
     assert fit.b_crit_ci == Interval(None, None)
     assert fit.warning is None

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -196,15 +197,38 @@ def test_of_the_first_trials_only_these_are_counted(make_result):
 
 
 def test_trials_that_ended_by_themselves_tell_no_more_than_they_were_trained_for():
-    study = example_study()
-    trials = tuple(trial.model_copy(update={"last_step": 40}) for trial in study.trials)
+    study = example_study()  # evaluated every hundred steps, to 300
     goal = Goal.read("val/classification_error < 0.0001")
-    short = replace(study, trials=trials, end_step=20_000, protocol=Protocol(kind="race", max_steps=20_000))
+    short = replace(study, end_step=20_000, protocol=Protocol(kind="race", max_steps=20_000))
 
     row = steps_to_result(short, goal)
 
-    assert (row.end_step, row.ended_by, row.is_censored) == (40, "budget", True)
+    assert (row.end_step, row.ended_by, row.is_censored) == (300, "budget", True)
     assert steps_to_result(replace(short, protocol=IMPORTED), goal).end_step == 20_000
+
+
+def test_a_race_that_ends_between_two_reports_is_no_loop_that_ended(make_result):
+    """Reports come every 10 steps and the race ended at 25: the next was not due. At 30 it was."""
+    race = Protocol(kind="race", race_factor=1.5, max_steps=100)
+    between, silent = (make_result([[3, 3, 3]], protocol=race, end_step=step) for step in (25, 30))
+
+    assert [steps_to_result(result, GOAL).ended_by for result in (between, silent)] == ["race", "budget"]
+    assert [steps_to_result(result, GOAL).end_step for result in (between, silent)] == [20, 20]
+
+
+def test_a_budget_that_ends_between_two_reports_is_no_race(make_result):
+    race = Protocol(kind="race", race_factor=1.5, max_steps=25)
+
+    assert steps_to_result(make_result([[3, 3, 3]], protocol=race, end_step=25), GOAL).ended_by == "budget"
+
+
+def test_only_rows_with_the_metric_of_the_goal_count_as_looks(make_result):
+    """Another metric every 10 steps: the goal's was measured at 0, 20, 40 and missed until 40, or to the end at 50."""
+    nan = math.nan
+    met, missed = make_result([[3, nan, 3, nan, 0.5, nan]]), make_result([[3, nan, 3, nan, 3, nan]])
+
+    assert steps_to_result(met, GOAL).earliest == 21
+    assert steps_to_result(missed, GOAL).end_step == 40
 
 
 def test_an_open_interval_ends_where_the_trials_that_missed_it_ended(make_result):
@@ -234,3 +258,13 @@ def first_steps_of_first(result, num_trials):
 
 def best_of_first(result, num_trials):
     return best_measurement(result, GOAL, num_trials)
+
+
+def test_a_closed_form_is_exact_only_where_every_step_was_evaluated(make_result):
+    """`make_result` measures every ten steps: met at 20, so perhaps at 11 already."""
+    exact = Protocol(kind="full", is_closed_form=True)
+    row = steps_to_result(make_result([[3, 3, 0.5]], protocol=exact), GOAL)
+
+    assert (row.steps, row.earliest, row.is_exact) == (20, 11, False)
+    assert replace(row, earliest=20).is_exact
+    assert not replace(row, earliest=20, protocol=Protocol(kind="full")).is_exact

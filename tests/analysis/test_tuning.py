@@ -63,6 +63,16 @@ def test_the_region_spans_the_top_trials(make_row):
     assert pytest.approx(point.region_of("effective_learning_rate")) == (0.6, 1.0)
 
 
+def test_a_confirmed_point_that_is_not_at_the_top_of_the_search_widens_the_region(make_row):
+    """Five points were confirmed, and the fifth of the search won: the best lies in its own range."""
+    row = make_row(8, [9], replicate_steps=[10] * 6)
+    top = tuple(trial(i, learning_rate=rate) for i, rate in enumerate((0.1, 0.2, 0.3)))
+    row = replace(row, top_trials=top, confirmed=replace(row.confirmed, trial=trial(4, learning_rate=0.5)))
+    (point,) = tuned_points([row], "confirmed")
+
+    assert (point.learning_rate, point.num_top, point.region) == (0.5, 4, {"learning_rate": (0.1, 0.5)})
+
+
 def test_without_top_trials_there_is_no_region(make_row):
     (point,) = tuned_points([make_row(8, [9], metaparameters={"learning_rate": 0.1})])
 

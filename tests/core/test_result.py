@@ -63,3 +63,17 @@ def test_examples_of_the_end_are_those_that_every_complete_trial_has_seen():
 def test_how_far_a_budget_of_examples_leads():
     assert [make_result().end_step_within(examples) for examples in (3, 4, 9)] == [0, 1, 2]
     assert [make_grown().end_step_within(examples) for examples in (7, 24, 56, 1e9)] == [0, 4, 8, 8]
+
+
+def test_counts_that_repeat_between_reports_are_no_change_of_batch_size():
+    """A loop that reports its examples with every second row: 4 for each step all the same."""
+    steps = np.array([0, 1, 2, 3, 4])
+
+    def has_one(examples):
+        curve = Curve(0, steps, {"val/risk": np.ones(5)}, np.array(examples))
+        trial = Trial(trial_id=0, status=Status.COMPLETE, metaparameters={}, last_step=4)
+        return StudyResult("a/b/c", 4, (trial,), Measurements.of([curve]), SearchSpace({}), 4).has_one_batch_size
+
+    assert has_one([0, 4, 8, 12, 16])
+    assert has_one([0, 0, 8, 8, 16])
+    assert not has_one([0, 4, 8, 16, 24])

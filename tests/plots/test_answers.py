@@ -49,6 +49,6 @@ def test_a_critical_batch_size_is_told_as_far_as_it_is_known(fit, interval, expe
 
 
 def test_without_chance_there_is_no_interval(fit):
-    exact = replace(fit, b_crit_ci=Interval(None, None), is_closed_form=True)
+    exact = replace(fit, b_crit_ci=Interval(None, None), is_exact=True)
 
     assert "critical batch size 103 (no chance, no interval)" == critical_label(exact)

@@ -15,6 +15,7 @@ class Summary:
     workload: str
     goal: Goal
     has_whole_data: bool = True
+    has_one_batch_size: bool = True
 
 
 CNN = Summary("mnist/simple_cnn_base/nesterov_momentum", Goal.read("val/classification_error < 0.01"))
@@ -73,6 +74,7 @@ def test_batch_sizes_that_were_not_published_are_not_compared():
 
 def test_what_cannot_be_compared_is_none_and_says_why():
     other_goal, part = replace(CNN, goal=FC.goal), replace(CNN, has_whole_data=False)
+    growing = replace(CNN, has_one_batch_size=False)
 
     assert compare_published(FC, {3: 10}) is None
     assert "which is a relative one" in why_not_compared(FC)
@@ -80,4 +82,6 @@ def test_what_cannot_be_compared_is_none_and_says_why():
     assert f"there are no published steps of {CNN.workload} to {FC.goal}" == why_not_compared(other_goal)
     assert compare_published(part, {32: 10}) is None
     assert "of which these trained on a part" in why_not_compared(part)
-    assert [True, False, False] == [counterpart(each) is not None for each in (CNN, other_goal, part)]
+    assert compare_published(growing, {32: 10}) is None
+    assert "are of constant batch sizes, and these changed on the way" in why_not_compared(growing)
+    assert [True, False, False, False] == [counterpart(each) is not None for each in (CNN, other_goal, part, growing)]

@@ -331,6 +331,17 @@ def test_whether_it_was_confirmed_is_stated_where_it_could_be(make_summary):
         assert "onfirm" not in words.protocol(make_summary(num_trials=3, protocol=protocol))
 
 
+def test_confirmed_answers_without_an_interval_say_how_many_seeds_would_give_one(make_summary):
+    """Four points need seven seeds."""
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+    few = tuple(replace(row, confirmed=replace(row.confirmed, points=4)) for row in summary.rows)
+
+    assert "6 seeds of 4 points give no 95 % interval (batch size 1, 4 and 16): 7 seeds would." in (
+        words.protocol(replace(summary, rows=few))
+    )
+    assert "no 95 % interval" not in words.protocol(summary)
+
+
 def test_a_confirmation_of_another_goal_or_of_more_trials_is_told(make_summary):
     summary = make_summary(sizes=(1, 4, 16))
 

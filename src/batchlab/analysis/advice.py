@@ -7,17 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis.best_of import MIN_TRIALS
-from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.steps_to_result import StepsToResult
 from batchlab.analysis.text import count, significant
 
-MAX_OCTAVES = 2.0
-"""A range over more doublings than these allows no firm sentence."""
 
-
-def advise(
-    rows: Sequence[StepsToResult], perfect: RegimeEnd, maximal: RegimeEnd, is_closed_form: bool = False
-) -> str | None:
+def advise(rows: Sequence[StepsToResult], perfect: RegimeEnd, maximal: RegimeEnd, is_exact: bool = False) -> str | None:
     """Return what is not known of the two ends and what would tell; None where both are known.
 
     >>> from batchlab.analysis import example_workload, steps_to_result
@@ -29,7 +24,7 @@ not seen: batch size 512 would tell.'
     """
     reached = [row for row in rows if row.steps]
     tried = _Tried([row.batch_size for row in reached], [row.batch_size for row in rows])
-    if is_closed_form:
+    if is_exact:
         found = [
             _unseen("Where perfect scaling ends", perfect, tried.below if perfect.low is None else tried.above),
             _unseen("Where the maximal regime begins", maximal, tried.above if maximal.high is None else tried.below),
@@ -90,7 +85,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
         return _seen_from_below(what, end, rows, tried)
     if end.low is None:
         return f"{what} was not seen: {tried.below} would tell."
-    if end.octaves <= MAX_OCTAVES:
+    if end.is_firm:
         return None
     factor = significant(end.high / end.low, 2)
     ways = _ways(tried.near(math.sqrt(end.low * end.high)), _more(rows, end.octaves / MAX_OCTAVES))
@@ -101,7 +96,7 @@ def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], t
     if end.value is None or end.low is None:
         return f"{what} was not seen: {tried.above} would tell."
     ways = _ways(_more(rows, 4.0), f"a batch size larger than {count(rows[-1].batch_size)}")
-    return f"{what} has a lower bound only, batch size {significant(end.low, 2)}: {ways} might tell."
+    return f"{what} has a lower bound only, batch size {significant(end.low)}: {ways} might tell."
 
 
 def _ways(*ways: str) -> str:
@@ -117,8 +112,10 @@ def _ways(*ways: str) -> str:
 def _more(rows: Sequence[StepsToResult], factor: float) -> str:
     """Return how many trials might do: at the best the luck of a minimum falls as one over their number.
 
-    Confirmed medians scatter by their seeds as well.
+    Confirmed medians scatter by their seeds as well. A closed form is only read late.
     """
+    if all(row.protocol.is_closed_form for row in rows):
+        return "an evaluation at every step"
     fewest = min(row.num_trials for row in rows)
     seeds = [row.confirmed.seeds for row in rows if row.confirmed and row.confirmed.steps]
     more = f", confirmed with more than {min(seeds)} seeds" if len(seeds) == len(rows) else ""

@@ -9,12 +9,13 @@ A replicate that diverged or missed the goal ranks last.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis.boundary import at_boundary
-from batchlab.analysis.gap import gap_before
+from batchlab.analysis.gap import earliest_step
 from batchlab.analysis.interval import NO_INTERVAL, Interval
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.goal import Goal
@@ -45,11 +46,22 @@ class ConfirmedSteps:
     replicate_steps: tuple[int | None, ...]
     """The steps of the winner's replicates, in their order; None where one diverged or missed the goal."""
 
+    points: int = 1
+    """Among how many confirmed points it was chosen."""
+
+    num_diverged: int = 0
+    """How many of the winner's replicates diverged."""
+
     end_step: int
     """Where a replicate ended that had not met the goal."""
 
-    gap: float = 0.0
-    """The logarithm of the evaluation that `steps` were read at over the one before, in the search."""
+    earliest: float | None = None
+    """The earliest step that these `steps` may stand for, on the grid of evaluations of the search."""
+
+    @property
+    def is_open_by_divergence(self) -> bool:
+        """Whether the upper bound would be a replicate that diverged: training on would not close the interval."""
+        return self.interval.high is None and 0 < lower_rank(self.seeds, self.points) <= self.num_diverged
 
 
 def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
@@ -80,9 +92,20 @@ def confirmed_steps(result: StudyResult, goal: Goal) -> ConfirmedSteps | None:
         trial=trials[winner],
         at_boundary=at_boundary(trials[winner], result.search_space, result.trials),
         replicate_steps=steps[winner],
+        points=len(made.trial_ids),
+        num_diverged=sum(each.diverged_step is not None for each in made.replicates if each.trial_id == winner),
         end_step=made.end_step,
-        gap=gap_before(result.steps_of(winner), median) if math.isfinite(median) else 0.0,
+        earliest=earliest_step(result.steps_of(winner, goal.metric), median) if math.isfinite(median) else None,
     )
+
+
+def fewest_seeds(points: int) -> int:
+    """Return how many seeds of each of so many points give an interval.
+
+    >>> fewest_seeds(1), fewest_seeds(3), fewest_seeds(4), fewest_seeds(8)
+    (6, 6, 7, 8)
+    """
+    return next(seeds for seeds in itertools.count(1) if lower_rank(seeds, points))
 
 
 def median_interval(steps: Sequence[float | None], points: int = 1) -> Interval:

@@ -49,17 +49,20 @@ class CriticalBatchFit:
     estimand: Headline
     """What was fitted: confirmed medians where every batch size that met the goal has one, else minima."""
 
-    is_closed_form: bool
-    """Whether steps are exact, as those of the noisy quadratic model: without chance there is no interval."""
+    is_exact: bool
+    """Whether steps are exact, as those of the noisy quadratic model that is evaluated at every step: no interval."""
 
     batch_sizes: tuple[int, ...]
     """The batch sizes that met the goal."""
 
     residuals: tuple[float, ...]
-    """log of measured over fitted steps, for each of them."""
+    """log of measured over fitted steps, for each of them; measured ones are the middle of their gap."""
 
     noise: float = 0.0
     """What log steps scatter at the least, because they are read on a grid of evaluations."""
+
+    lateness: float = 1.0
+    """How much later than in the middle of their gaps answers are read: a factor, the geometric mean."""
 
     censored: tuple[int, ...]
     """Batch sizes at which the goal was not met: that it takes more steps than were trained is all that is known."""
@@ -100,7 +103,7 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     >>> goal = Goal.read("val/classification_error < 0.1")
     >>> fit = fit_critical_batch([steps_to_result(study, goal) for study in example_workload()])
     >>> round(fit.s_min), round(fit.e_min), fit.b_crit  # three batch sizes do not bound it
-    (53, 10997, None)
+    (40, 8251, None)
     """
     # Steps have no logarithm where the goal is met before the first update.
     reached = [row for row in rows if row.steps]
@@ -110,26 +113,27 @@ def fit_critical_batch(rows: Sequence[StepsToResult]) -> CriticalBatchFit | None
     censored = [row for row in rows if row.is_censored]
     batch_sizes = np.array([row.batch_size for row in reached], dtype=float)
     answers = [row.estimate(estimand) for row in reached]
-    steps = np.array([answer.value for answer in answers], dtype=float)
-    is_closed_form = all(row.protocol.is_closed_form for row in reached)
-    noise = 0.0 if is_closed_form else grid_noise([answer.gap for answer in answers])
+    read, steps = (np.array(each, dtype=float) for each in zip(*((a.value, a.middle) for a in answers), strict=True))
+    is_exact = all(row.is_exact for row in reached)
+    noise = grid_noise(answers)
     hyperbola = _fit(batch_sizes, steps, censored, noise)
     seen = _seen(batch_sizes, steps, hyperbola.b_crit)
     exact = Interval(hyperbola.b_crit, hyperbola.b_crit)
-    interval = seen.bounds(exact if is_closed_form else hyperbola.interval, hyperbola.b_crit)
+    interval = seen.bounds(exact if is_exact else hyperbola.interval, hyperbola.b_crit)
     against = contradicting(hyperbola, censored)
-    beyond_chance = against if is_closed_form else unexplained(against, batch_sizes, steps, noise)
+    beyond_chance = against if is_exact else unexplained(against, batch_sizes, steps, noise)
     return CriticalBatchFit(
         s_min=hyperbola.s_min,
         e_min=hyperbola.e_min,
         b_crit=None if interval.is_open else hyperbola.b_crit,
-        b_crit_ci=NO_INTERVAL if is_closed_form and not interval.is_open else interval,
+        b_crit_ci=NO_INTERVAL if is_exact and not interval.is_open else interval,
         log_se=hyperbola.log_se,
         estimand=estimand,
-        is_closed_form=is_closed_form,
+        is_exact=is_exact,
         batch_sizes=tuple(row.batch_size for row in reached),
         residuals=tuple(hyperbola.residuals.tolist()),
         noise=noise,
+        lateness=float(np.exp(np.mean(np.log(read / steps)))),
         censored=tuple(row.batch_size for row in censored),
         contradicted_by=tuple(row.batch_size for row in against),
         warning=" ".join([*seen.warnings(interval), *contradictions(against, beyond_chance)]) or None,

@@ -113,9 +113,10 @@ def expected_steps(summary: WorkloadSummary) -> StepsCurve:
     # One estimand throughout, or lucky batch sizes would win.
     is_confirmed = fit.estimand == "confirmed" if fit else all(row.estimate("confirmed").value for row in rows)
     return StepsCurve(
-        s_min=fit.s_min if fit else None,
-        e_min=fit.e_min if fit else None,
-        spread=Spread.of(fit.hyperbola, fit.batch_sizes) if fit and not fit.is_closed_form else None,
+        # What a study would read, as tuned batch sizes were read: a little late.
+        s_min=fit.lateness * fit.s_min if fit else None,
+        e_min=fit.lateness * fit.e_min if fit else None,
+        spread=Spread.of(fit.hyperbola, fit.batch_sizes) if fit and not fit.is_exact else None,
         tuned=_tuned(rows, is_confirmed, has_curve=fit is not None),
         is_confirmed=is_confirmed,
         reached=reached,
@@ -134,7 +135,7 @@ def _tuned(rows: Sequence[StepsToResult], is_confirmed: bool, has_curve: bool) -
         return {size: Expected(each.value, each.interval) for size, each in told.items() if each.value is not None}
     if has_curve:
         return {}
-    steps = {row.batch_size: (row.steps, None if row.protocol.is_closed_form else NO_INTERVAL) for row in rows}
+    steps = {row.batch_size: (row.steps, None if row.is_exact else NO_INTERVAL) for row in rows}
     return {size: Expected(value, interval) for size, (value, interval) in steps.items() if value is not None}
 
 

@@ -1,38 +1,52 @@
-"""How finely a study looked: steps to a goal are those of an evaluation, and the goal may have been met before it."""
+"""How finely a study looked: steps to a goal are those of an evaluation, and the goal may have been met before it.
+
+It was met at one of the steps after the evaluation before, and which one is not known. So a curve is fitted to the
+middle of them, and what they may be off counts as noise. Fitted to the evaluations themselves, which are all late, a
+plateau of thirty steps that is read every ten would lie a tenth too high: a bias that many batch sizes share, and no
+interval would know of (docs/results/coverage.md).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from batchlab.analysis.headline import Estimate
 
-def gap_before(evaluated: np.ndarray, steps: float) -> float:
-    """Return the logarithm of the evaluation that found the goal met over the one before it.
 
-    `evaluated` are the steps of a curve, ascending. Beyond them the last gap is taken. Step 0 counts as half a step.
+def earliest_step(evaluated: np.ndarray, steps: float) -> float:
+    """Return the earliest step at which a goal may have been met that was seen to be met at `steps`.
 
-    >>> evaluated = np.array([0, 10, 20, 30])
-    >>> [round(math.exp(gap_before(evaluated, steps)), 3) for steps in (10, 20, 25, 30, 90)]
-    [20.0, 2.0, 1.5, 1.5, 1.5]
+    `evaluated` are the steps of a curve, ascending. The steps of a median may lie between two of them; beyond the last
+    its gap is taken.
+
+    >>> evaluated = np.array([0, 10, 20, 40])
+    >>> [earliest_step(evaluated, steps) for steps in (10, 20, 25, 40, 90)]
+    [1.0, 11.0, 6.0, 21.0, 71.0]
     """
-    if len(evaluated) < 2:
-        return 0.0
+    if len(evaluated) < 2 or steps == 0:
+        return float(steps)
     upper = min(max(int(np.searchsorted(evaluated, steps)), 1), len(evaluated) - 1)
-    return math.log(max(float(evaluated[upper]), 1.0) / max(float(evaluated[upper - 1]), 0.5))
+    return max(float(steps - evaluated[upper] + evaluated[upper - 1] + 1), 1.0)
 
 
-def grid_noise(gaps: Sequence[float]) -> float:
-    """Return the noise of log steps that comes of looking now and then only, as a standard deviation.
+def grid_noise(answers: Sequence[Estimate]) -> float:
+    """Return the noise of the logarithm of middles that comes of looking now and then only: a standard deviation.
 
-    A goal is met anywhere within its gap, and seen later by half of it on average. What is later by the same at all
-    batch sizes moves a curve up and does not bend it. What differs bends it, as gaps that are wide on a plateau do: it
-    counts three times, with which intervals of the critical batch size cover (docs/results/coverage.md).
-
-    >>> round(grid_noise([math.log(1.1)] * 3), 4), round(grid_noise([0.0, 0.0, math.log(1.1)]), 4)
-    (0.0275, 0.042)
+    >>> from batchlab.analysis.headline import Estimate
+    >>> grid_noise([Estimate(20, None, earliest=20)] * 3), round(grid_noise([Estimate(20, None, earliest=11)] * 3), 3)
+    (0.0, 0.185)
     """
-    if not gaps:
-        return 0.0
-    return math.sqrt(float(np.mean(np.square(gaps))) / 12 + 3 * float(np.var(gaps)) / 4)
+    spreads = [_spread(answer) for answer in answers if answer.value]
+    return math.sqrt(float(np.mean(np.square(spreads)))) if spreads else 0.0
+
+
+def _spread(answer: Estimate) -> float:
+    """Return the standard deviation of the whole numbers from the earliest to the last step, over their middle."""
+    assert answer.value is not None
+    number = answer.value - answer.earliest_step + 1
+    return math.sqrt(max(number**2 - 1, 0.0) / 12) / answer.middle

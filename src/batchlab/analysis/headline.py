@@ -28,8 +28,25 @@ class Estimate:
     interval: Interval | None
     """None where the answer has none by nature, as the minimum."""
 
-    gap: float = 0.0
-    """The logarithm of the evaluation that it was read at over the one before: see `gap_before`."""
+    earliest: float | None = None
+    """The earliest step at which the goal may have been met, see `gap.earliest_step`; None: at `value` itself."""
+
+    @property
+    def earliest_step(self) -> float:
+        """The earliest step at which the goal may have been met."""
+        assert self.value is not None
+        return self.value if self.earliest is None else self.earliest
+
+    @property
+    def middle(self) -> float:
+        """The middle of the steps at which the goal may have been met: what curves are fitted to."""
+        assert self.value is not None
+        return (self.earliest_step + self.value) / 2
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there was an evaluation one step before."""
+        return self.value is not None and self.earliest_step == self.value
 
 
 def choose_headline(rows: Sequence[StepsToResult]) -> Headline:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+MAX_OCTAVES = 2.0
+"""A range that spans more doublings allows no firm sentence."""
+
 
 @dataclass(frozen=True)
 class RegimeEnd:
@@ -21,3 +24,8 @@ class RegimeEnd:
     def octaves(self) -> float:
         """How many doublings the range spans; infinite where it is open."""
         return math.inf if self.low is None or self.high is None else math.log2(self.high / self.low)
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether the range is narrow enough for a firm sentence."""
+        return self.octaves <= MAX_OCTAVES

@@ -60,7 +60,7 @@ class Regimes:
     advice: str | None
     """Where they do not: what is not known, and what would tell."""
 
-    is_closed_form: bool = False
+    is_exact: bool = False
     """Whether steps are exact, so that the ends have no range because they need none."""
 
     departs: bool = False
@@ -74,7 +74,7 @@ class Regimes:
         if self.has_few_trials:
             return None
         perfect, maximal = self.perfect_up_to, self.maximal_from
-        if self.is_closed_form:
+        if self.is_exact:
             perfect, maximal = (RegimeEnd(end.value, end.value, end.value) for end in (perfect, maximal))
         if perfect.low is not None and batch_size <= perfect.low:
             return "perfect"
@@ -101,7 +101,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
     reached = [row for row in rows if row.steps]
     sizes = np.array([row.batch_size for row in reached], dtype=float)
     hyperbola = fit.hyperbola
-    noise = _known_noise(reached) if fit.estimand == "confirmed" else 0.0
+    noise = max(fit.noise, _known_noise(reached) if fit.estimand == "confirmed" else 0.0)
     if is_hyperbolic(sizes, hyperbola, noise):
         found = _from_fit(rows, fit)
     else:
@@ -109,7 +109,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
             rows, fit, fit_shape(sizes, np.exp(np.log(fit.steps_at(sizes)) + hyperbola.residuals)), noise
         )
     source, perfect, maximal, efficiencies = found
-    advice = advise(rows, perfect, maximal, fit.is_closed_form)
+    advice = advise(rows, perfect, maximal, fit.is_exact)
     return Regimes(
         source=source,
         perfect_up_to=perfect,
@@ -117,9 +117,9 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
         efficiencies=efficiencies,
         is_thin=advice is not None,
         advice=advice,
-        is_closed_form=fit.is_closed_form,
-        has_few_trials=not fit.is_closed_form and min(row.num_trials for row in reached) < MIN_TRIALS,
-        departs=source == "shape" if fit.is_closed_form else departs(sizes, hyperbola, noise),
+        is_exact=fit.is_exact,
+        has_few_trials=not fit.is_exact and min(row.num_trials for row in reached) < MIN_TRIALS,
+        departs=source == "shape" if fit.is_exact else departs(sizes, hyperbola, noise),
     )
 
 
@@ -144,7 +144,7 @@ def _from_fit(rows: Sequence[StepsToResult], fit: CriticalBatchFit) -> _Found:
 
 
 def _from_shape(rows: Sequence[StepsToResult], fit: CriticalBatchFit, curve: ShapeCurve, noise: float) -> _Found:
-    ranges = None if fit.is_closed_form else _ranges(curve, fit, noise)
+    ranges = None if fit.is_exact else _ranges(curve, fit, noise)
 
     def end(value: float | None, found: Interval) -> RegimeEnd:
         return RegimeEnd(value, found.low, found.high)

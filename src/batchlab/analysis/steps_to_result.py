@@ -7,7 +7,7 @@ metric need not stay beyond the goal afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,10 +17,11 @@ from batchlab.analysis.best_of import BestOf, best_of
 from batchlab.analysis.boundary import at_boundary
 from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps
 from batchlab.analysis.full_protocol import ends_early
-from batchlab.analysis.gap import gap_before
+from batchlab.analysis.gap import earliest_step
 from batchlab.analysis.headline import Estimate, Headline
 from batchlab.analysis.measured import check_measured
 from batchlab.analysis.stuck import count_stuck
+from batchlab.analysis.trained import ended_alone, last_measured
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import IMPORTED, Protocol
@@ -45,8 +46,8 @@ class StepsToResult:
     trial: Trial | None
     """The optimal trial: the one that met the goal first."""
 
-    gap: float = 0.0
-    """The logarithm of `steps` over the evaluation of that trial before them."""
+    earliest: float | None = None
+    """The earliest step at which that trial may have met the goal: the one after the evaluation before `steps`."""
 
     at_boundary: tuple[str, ...]
     """Metaparameters of the optimal trial at the edge of their search range."""
@@ -58,11 +59,16 @@ class StepsToResult:
     """The first steps to the goal of those trials that met it, ascending."""
 
     end_step: int
+    """To where the trials that missed the goal were measured."""
+
     complete: int
     infeasible: int
     incomplete: int
     stuck: int = 0
     """Complete trials that never left chance."""
+
+    study_end: int | None = None
+    """Where the study ended, if that is not `end_step`: a loop of one's own reports when it likes."""
 
     ended_alone: bool = False
     """Whether trials ended by themselves before their study did: of those that missed the goal, one at `end_step`."""
@@ -105,7 +111,13 @@ class StepsToResult:
             return None
         if self.num_trials == 0:
             return "divergence"
-        return "race" if ends_early(self.protocol, self.end_step) and not self.ended_alone else "budget"
+        is_raced = ends_early(self.protocol, self.study_end or self.end_step)
+        return "race" if is_raced and not self.ended_alone else "budget"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there is no chance in the steps (closed form), and every step up to them was evaluated."""
+        return self.protocol.is_closed_form and (not self.steps or self.estimate("minimum").is_exact)
 
     @property
     def is_censored(self) -> bool:
@@ -115,10 +127,11 @@ class StepsToResult:
     def estimate(self, headline: Headline) -> Estimate:
         """Return the named answer of this batch size."""
         if headline == "minimum":
-            return Estimate(self.steps, None, self.gap)
-        answer = self.confirmed if headline == "confirmed" else self.best_of
-        gap = self.confirmed.gap if headline == "confirmed" and self.confirmed else self.gap
-        return Estimate(answer.steps, answer.interval, gap) if answer else Estimate(None, None)
+            return Estimate(self.steps, None, self.earliest)
+        if headline == "best_of":
+            return Estimate(self.best_of.steps, self.best_of.interval) if self.best_of else Estimate(None, None)
+        answer = self.confirmed
+        return Estimate(answer.steps, answer.interval, answer.earliest) if answer else Estimate(None, None)
 
     def winner(self, headline: Headline) -> StepsToResult | ConfirmedSteps:
         """Return whose trial stands for the named answer: the confirmed one's, else the one with the fewest steps."""
@@ -164,6 +177,7 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     """
     reached = sorted((step, trial_id) for trial_id, step in steps_by_trial.items() if step is not None)
     reached_steps = tuple(step for step, _ in reached)
+    missed = [trial_id for trial_id, step in steps_by_trial.items() if step is None]
     trials = {trial.trial_id: trial for trial in result.trials}
     best = trials[reached[0][1]] if reached else None
     tried = [trial for trial in result.trials if trial.trial_id <= max(steps_by_trial, default=-1)]
@@ -174,13 +188,14 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         batch_size=result.batch_size,
         steps=reached_steps[0] if reached else None,
         trial=best,
-        gap=gap_before(result.steps_of(best.trial_id), reached_steps[0]) if best else 0.0,
+        earliest=earliest_step(result.steps_of(best.trial_id, goal.metric), reached_steps[0]) if best else None,
         at_boundary=at_boundary(best, result.search_space, tried) if best else (),
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
-        end_step=_end_step(result, [trial_id for trial_id, step in steps_by_trial.items() if step is None]),
-        ended_alone=_end_step(result, steps_by_trial) < result.end_step,
+        end_step=last_measured(result, goal.metric, missed),
+        study_end=result.end_step,
+        ended_alone=ended_alone(result, goal.metric, steps_by_trial),
         complete=len(steps_by_trial),
         infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
         incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),
@@ -192,17 +207,6 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         protocol=result.protocol,
         top_trials=tuple(trials[trial_id] for trial_id in top_trials(steps_by_trial)),
     )
-
-
-def _end_step(result: StudyResult, trial_ids: Container[int]) -> int:
-    """Return how far all of some trials were trained: where they missed the goal, it takes more steps than that.
-
-    A loop of one's own may end by itself, and examples may run out where the batch size grows.
-    """
-    if result.protocol.kind == "imported":
-        return result.end_step
-    lasts = [trial.last_step for trial in result.trials if trial.trial_id in trial_ids]
-    return min([result.end_step, *lasts])
 
 
 def measured_steps(rows: Iterable[StepsToResult], headline: Headline) -> dict[int, float]:

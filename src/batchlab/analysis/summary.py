@@ -59,6 +59,11 @@ class WorkloadSummary:
         return self.headline == "confirmed"
 
     @property
+    def is_exact(self) -> bool:
+        """Whether there is no chance in any row (closed form), and none was read late."""
+        return all(row.is_exact for row in self.rows)
+
+    @property
     def best(self) -> StepsToResult | None:
         """The row with the fewest steps by the headline's answer; the smallest batch size of several."""
         reached = [row for row in self.rows if row.is_reached]
@@ -73,6 +78,7 @@ class WorkloadSummary:
             _uneven(self.rows),
             *_unreached(self.rows),
             _stuck(self.rows),
+            _diverged_seeds(self.rows),
             _edges(self.tuned),
         ]
         return tuple(warning for warning in found if warning)
@@ -233,6 +239,14 @@ def _edges(tuned: tuple[TunedPoint, ...]) -> str | None:
     )
 
 
+def _diverged_seeds(rows: tuple[StepsToResult, ...]) -> str | None:
+    found = [(row.batch_size, row.confirmed) for row in rows if row.confirmed and row.confirmed.num_diverged]
+    if not found:
+        return None
+    each = ", ".join(f"{made.num_diverged} of {made.seeds} at batch size {count(size)}" for size, made in found)
+    return f"Fresh seeds of the best point diverged: {each}. A smaller learning rate may be the safer one."
+
+
 def _start_met(rows: tuple[StepsToResult, ...], goal: Goal) -> str | None:
     met = [row.batch_size for row in rows if row.start_met]
     if not met:
@@ -264,7 +278,8 @@ def _not_reached(rows: Sequence[StepsToResult]) -> str:
 
 
 def _end_steps(rows: Sequence[StepsToResult]) -> str:
-    return listed(dict.fromkeys(row.end_step for row in rows))
+    least, most = (pick(row.end_step for row in rows) for pick in (min, max))
+    return count(least) if least == most else f"{count(least)} to {count(most)}"
 
 
 def _stuck(rows: tuple[StepsToResult, ...]) -> str | None:

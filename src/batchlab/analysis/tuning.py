@@ -127,6 +127,8 @@ def _tuned_point(row: StepsToResult, headline: Headline) -> TunedPoint:
     answer = row.winner(headline)
     point = dict(answer.trial.metaparameters) if answer.trial else {}
     top = tuple(trial.metaparameters for trial in row.top_trials)
+    if top and point not in top:
+        top = (*top, point)  # confirmed, though not among the top of the search
     return TunedPoint(row.batch_size, point, answer.at_boundary, top, row.searched)
 
 

@@ -45,8 +45,12 @@ class StudyResult:
 
     @property
     def has_one_batch_size(self) -> bool:
-        """Whether all updates had the batch size of the study."""
-        return np.array_equal(self.examples, constant_examples(self.measurements.step, self.batch_size))
+        """Whether all updates had the batch size of the study.
+
+        A loop of one's own may report its examples at some rows only; the rows between repeat the last count.
+        """
+        is_repeated = np.diff(self.examples, prepend=-1) == 0
+        return bool(np.all(is_repeated | (self.examples == constant_examples(self.measurements.step, self.batch_size))))
 
     @property
     def end_examples(self) -> int:
@@ -73,9 +77,10 @@ class StudyResult:
         """Return how many trials ended that way."""
         return sum(trial.status is status for trial in self.trials)
 
-    def steps_of(self, trial_id: int) -> np.ndarray:
-        """Return the evaluated steps of one trial."""
-        return np.asarray(self.measurements.step[self.measurements.trial_id == trial_id])
+    def steps_of(self, trial_id: int, metric: str) -> np.ndarray:
+        """Return the steps of one trial at which a metric was measured."""
+        is_there = ~np.isnan(self.measurements.metrics[metric])
+        return np.asarray(self.measurements.step[is_there & (self.measurements.trial_id == trial_id)])
 
     def rows_of(self, trials: tuple[Trial, ...]) -> Measurements:
         """Return the measurements of these trials only."""

@@ -30,7 +30,7 @@ def fit_label(fit: CriticalBatchFit) -> str:
 def critical_label(fit: CriticalBatchFit) -> str:
     """Return the critical batch size with its interval; the bound alone where a side is open."""
     low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
-    if fit.b_crit is None or (fit.b_crit_ci.is_open and not fit.is_closed_form):
+    if fit.b_crit is None or (fit.b_crit_ci.is_open and not fit.is_exact):
         return f"critical batch size {bounds(low, high)}"
     if low is None and high is None:
         return f"critical batch size {significant(fit.b_crit)} (no chance, no interval)"

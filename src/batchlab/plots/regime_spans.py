@@ -47,11 +47,11 @@ def _span(regimes: Regimes, regime: Regime | None, left: float, right: float) ->
 
 
 def _with_numbers(regimes: Regimes, regime: Regime) -> list[str]:
-    """Return the regime's name with the batch size at which it ends or begins, and the range of that."""
+    """Return the regime's name with the batch size at which it ends or begins and its range, where that is firm."""
     if regime == "diminishing":
         return []
     end, words = (regimes.perfect_up_to, "up to") if regime == "perfect" else (regimes.maximal_from, "from")
-    if end.value is None:
+    if end.value is None or not (end.is_firm or regimes.is_exact):
         return []
     span = "" if end.low is None or end.high is None else f" ({bounds(end.low, end.high)})"
     return [f"{_NAMES[regime].replace(chr(10), ' ')}\n{words} {significant(end.value)}{span}"]

@@ -125,7 +125,7 @@ def _series(summary: WorkloadSummary, beside: PublishedComparison | None) -> Ite
     missed = unreached_series(workload, goal, rows)
     if missed:
         yield missed
-    if any(point.y for point in answers.points):
+    if summary.has_one_batch_size and any(point.y for point in answers.points):
         yield perfect_series(answers)
     if summary.fit:
         yield _fitted(summary)
@@ -161,9 +161,12 @@ def _critical(summary: WorkloadSummary) -> tuple[AxisValue, ...]:
     if fit is None:
         return ()
     # A value without bounds is not shown as a place on the axis, unless it is exact.
-    is_known = fit.is_closed_form or not fit.b_crit_ci.is_open
+    is_known = fit.is_exact or not fit.b_crit_ci.is_open
     value = fit.b_crit if is_known else None
-    return (AxisValue(critical_label(fit), value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
+    label = critical_label(fit)
+    if summary.regimes and summary.regimes.departs:
+        label += ", of a hyperbola that does not fit"
+    return (AxisValue(label, value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
 
 
 def _spans(summary: WorkloadSummary, low: float, high: float) -> tuple[Span, ...]:
@@ -180,7 +183,7 @@ def _notes(summary: WorkloadSummary) -> tuple[str, ...]:
 def _points(
     summary: WorkloadSummary, measured: dict[int, float], beside: PublishedComparison | None
 ) -> tuple[CurvePoint, ...]:
-    anchor = next(iter(measured), None)
+    anchor = next(iter(measured), None) if summary.has_one_batch_size else None
     perfect = {row.batch_size: measured[anchor] * anchor / row.batch_size for row in summary.rows if anchor is not None}
     return tuple(_point(summary, i, perfect.get(row.batch_size), beside) for i, row in enumerate(summary.rows))
 

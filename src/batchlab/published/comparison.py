@@ -74,10 +74,19 @@ class Summary(Protocol):
         """Whether it was trained on all of its dataset."""
         ...
 
+    @property
+    def has_one_batch_size(self) -> bool:
+        """Whether the batch size stayed as it was while it trained."""
+        ...
+
 
 def counterpart(summary: Summary) -> PublishedCurve | None:
-    """Return the published curve of a sweep's workload and goal; None too where it trained on a part of the dataset."""
-    return published_curve(summary.workload, summary.goal) if summary.has_whole_data else None
+    """Return the published curve of a sweep's workload and goal.
+
+    None too where it trained on a part of the dataset, or changed its batch size while it trained.
+    """
+    is_like_it = summary.has_whole_data and summary.has_one_batch_size
+    return published_curve(summary.workload, summary.goal) if is_like_it else None
 
 
 def why_not_compared(summary: Summary) -> str:
@@ -86,6 +95,8 @@ def why_not_compared(summary: Summary) -> str:
         return f"there are no published steps of {summary.workload} to {summary.goal}"
     if not summary.has_whole_data:
         return f"the published steps of {summary.workload} are of all of its dataset, of which these trained on a part"
+    if not summary.has_one_batch_size:
+        return f"the published steps of {summary.workload} are of constant batch sizes, and these changed on the way"
     return f"no batch size that met the goal is on the published curve of {summary.workload}, which is a relative one"
 
 

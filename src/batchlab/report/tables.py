@@ -126,7 +126,7 @@ def _regime_columns(summary: WorkloadSummary) -> list[_Column]:
     regimes = summary.regimes
     if regimes is None:
         return []
-    is_exact = summary.protocol.is_closed_form
+    is_exact = summary.is_exact
     names = [regimes.regime_of(row.batch_size) or _NOT_KNOWN if row.is_reached else "" for row in summary.rows]
     return [
         _Column("Efficiency %", [format_efficiency(each, is_exact) for each in regimes.efficiencies]),
@@ -228,8 +228,12 @@ def _interval_text(row: StepsToResult, headline: Headline) -> str:
     interval = row.estimate(headline).interval
     if interval is None or interval.low is None:
         return ""
-    end_step = row.confirmed.end_step if headline == "confirmed" and row.confirmed else row.end_step
-    high = f"> {count(end_step)}" if interval.high is None else format_steps(interval.high)
+    if interval.high is not None:
+        high = format_steps(interval.high)
+    elif headline == "confirmed" and row.confirmed:
+        high = "no bound" if row.confirmed.is_open_by_divergence else f"> {count(row.confirmed.end_step)}"
+    else:
+        high = f"> {count(row.end_step)}"
     return f"{format_steps(interval.low)} to {high}"
 
 

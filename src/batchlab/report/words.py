@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
-from batchlab.analysis.advice import MAX_OCTAVES
 from batchlab.analysis.best_of import MIN_TRIALS
+from batchlab.analysis.confirmed import fewest_seeds
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.core.goal import Goal
 from batchlab.report.tables import best_interval, format_steps, span
@@ -40,12 +40,12 @@ def regimes(summary: WorkloadSummary) -> list[str]:
     sizes = [row.batch_size for row in summary.rows if row.is_reached]
     maximal: Callable[[RegimeEnd, Sequence[int]], str] = partial(_maximal, is_curve=found.source == "fit")
     ends = [(_perfect, found.perfect_up_to), (maximal, found.maximal_from)]
-    if summary.protocol.is_closed_form:
+    if summary.is_exact:
         ends = [(tell, _exact(end)) for tell, end in ends]
     if not found.is_thin:
         return [tell(end, sizes) for tell, end in ends]
     has_enough = min(row.num_trials for row in summary.rows if row.is_reached) >= MIN_TRIALS
-    firm = [tell(end, sizes) for tell, end in ends if has_enough and _is_firm(end)]
+    firm = [tell(end, sizes) for tell, end in ends if has_enough and end.is_firm]
     return [*firm, *([found.advice] if found.advice else [])]
 
 
@@ -173,8 +173,10 @@ def _seeds(summary: WorkloadSummary) -> str:
 
 def _no_interval(summary: WorkloadSummary) -> str:
     """Return why a minimum stands first, and so without an interval."""
-    if summary.protocol.is_closed_form:
+    if summary.is_exact:
         return "exact, so without an interval"
+    if summary.protocol.is_closed_form:
+        return f"without chance, but up to {_most_late(summary)} steps late: not every step was evaluated"
     if summary.protocol.is_grid:
         return "points of a grid, which give no interval"
     if summary.protocol.kind == "imported":
@@ -182,6 +184,11 @@ def _no_interval(summary: WorkloadSummary) -> str:
     if _fewest_trials(summary) < MIN_TRIALS:
         return f"too few for an interval ({MIN_TRIALS} give one)"
     return "of which too few met the goal for an interval"
+
+
+def _most_late(summary: WorkloadSummary) -> str:
+    estimates = [row.estimate("minimum") for row in summary.rows if row.steps]
+    return format_steps(max(each.value - each.earliest_step for each in estimates if each.value is not None))
 
 
 def _n(summary: WorkloadSummary) -> str:
@@ -295,16 +302,12 @@ def _open_end(sentence: str, end: RegimeEnd) -> str:
     return f"{sentence}: somewhere {side}."
 
 
-def _is_firm(end: RegimeEnd) -> bool:
-    return end.low is not None and end.high is not None and end.octaves <= MAX_OCTAVES
-
-
 def _exact(end: RegimeEnd) -> RegimeEnd:
     return RegimeEnd(end.value, end.value, end.value)
 
 
 def _end_text(end: RegimeEnd, summary: WorkloadSummary) -> str:
-    if summary.protocol.is_closed_form and end.value is not None:
+    if summary.is_exact and end.value is not None:
         return f"{_size(end.value)}, exact"
     if summary.regimes is not None and summary.regimes.has_few_trials:
         return f"not known: fewer than {MIN_TRIALS} trials at a batch size"
@@ -344,20 +347,35 @@ def _full(summary: WorkloadSummary) -> str:
 def confirmation(summary: WorkloadSummary) -> str | None:
     """Return whether the answers were confirmed, and if not why; None where they could not have been."""
     if summary.is_confirmed:
-        return f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
+        again = f"Confirmed: the best points were trained again with {_seeds(summary)} fresh seeds."
+        return " ".join([again, *_lacking_intervals(summary)])
     if summary.protocol.kind == "imported" or summary.protocol.is_closed_form or summary.best is None:
         return None
     missed = [row for row in summary.rows if row.failed_to_confirm]
     if missed:
         sizes = [row.batch_size for row in missed]
         ends = [row.confirmed.end_step for row in missed if row.confirmed]
-        short = f"half or more of the runs with fresh seeds missed the goal within {listed(ends)} steps"
-        return f"Not confirmed at batch size {listed(sizes)}: {short}."
+        diverged = any(row.confirmed.num_diverged for row in missed if row.confirmed)
+        short = f"missed the goal within {span(ends)} steps{' or diverged' if diverged else ''}"
+        return f"Not confirmed at batch size {listed(sizes)}: half or more of the runs with fresh seeds {short}."
     others = {row.confirmed_goal for row in summary.rows if row.confirmed_goal is not None}
     if others:
         return _confirmed_otherwise(summary, others)
     how = "`batchlab confirm`, or for code of your own `run` with `sweep.confirm`,"
     return f"Not confirmed: {how} trains the best points for the sweep's goal again with fresh seeds."
+
+
+def _lacking_intervals(summary: WorkloadSummary) -> list[str]:
+    """Return a sentence for confirmed answers whose seeds are too few, for so many points, to give an interval."""
+    made = [(row.batch_size, row.confirmed) for row in summary.rows if row.confirmed]
+    few = [(size, each) for size, each in made if each.seeds < fewest_seeds(each.points)]
+    if not few:
+        return []
+    seeds, points = span([each.seeds for _, each in few]), [each.points for _, each in few]
+    return [
+        f"{seeds} seeds of {span(points)} points give no 95 % interval (batch size {listed(size for size, _ in few)}): "
+        f"{fewest_seeds(max(points))} seeds would."
+    ]
 
 
 def _confirmed_otherwise(summary: WorkloadSummary, goals: Collection[Goal]) -> str:
@@ -375,7 +393,7 @@ def _confirmed_otherwise(summary: WorkloadSummary, goals: Collection[Goal]) -> s
 
 
 def _is_exact(fit: CriticalBatchFit) -> bool:
-    return fit.is_closed_form
+    return fit.is_exact
 
 
 def _size_text(fit: CriticalBatchFit) -> str:

@@ -48,7 +48,11 @@ class StepsPanel:
         if self.perfect_of is not None:
             series += _perfect(series, self.perfect_of, base)
         if published:
-            whole = [line for line, _ in curves if all(each.has_whole_data for each in results(line.workload) or ())]
+            whole = [
+                line
+                for line, _ in curves
+                if all(each.has_whole_data and each.has_one_batch_size for each in results(line.workload) or ())
+            ]
             series += [one for line in whole for one in _published(line, base)]
         return _panel(self, name, series, base, notes)
 
