@@ -39,7 +39,8 @@ def next_due(measured: np.ndarray) -> float:
     >>> [next_due(np.array(steps)) for steps in ([0, 100, 200], [100, 150, 225], [40], [])]
     [300.0, 337.5, 80.0, 1.0]
     """
-    *_, before, last = 0, 0, *measured.tolist()
-    earlier = measured[measured < before].max(initial=0)
+    last = int(measured.max(initial=0))
+    before = int(measured[measured < last].max(initial=0))
+    earlier = int(measured[measured < before].max(initial=0))
     gap = max(last - before, 1)
     return float(last + max(gap, gap**2 / (before - earlier) if before > earlier else gap))
