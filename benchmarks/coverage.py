@@ -32,7 +32,7 @@ from batchlab.analysis import (
     fit_hyperbola,
     fit_shape,
 )
-from batchlab.analysis.gap import earliest_step
+from batchlab.analysis.answers.gap import earliest_step
 from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.core.confirmation import Confirmation, Replicate
 from batchlab.core.goal import Goal

@@ -21,8 +21,8 @@ import numpy as np
 from coverage import tabulate
 from link_coverage import SIZES, holds, times
 
-from batchlab.analysis.link import FittedLink, StepExchange, fit_link
-from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
+from batchlab.analysis.times.link import FittedLink, StepExchange, fit_link
+from batchlab.analysis.times.throughput_fit import StepTimes, ThroughputFit, fit_throughput
 
 REPEATS = 6
 T0, TAU = 0.010, 2000.0

@@ -14,9 +14,9 @@ import itertools
 import numpy as np
 from coverage import tabulate
 
-from batchlab.analysis.all_reduce import gloo_seconds
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.link import SeenLink, SumTimes, fit_link
+from batchlab.analysis.times.all_reduce import gloo_seconds
+from batchlab.analysis.times.link import SeenLink, SumTimes, fit_link
 
 SIZES = [4096, 16384, 65536, 262144, 1048576]
 REPEATS = 6

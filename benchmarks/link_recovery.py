@@ -14,7 +14,7 @@ from typing import Any
 
 from coverage import tabulate
 
-from batchlab.analysis.efficiency import scaling_json
+from batchlab.analysis.times.efficiency import scaling_json
 from batchlab.link.link import Link
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.planned import measured_throughput

@@ -24,7 +24,7 @@ from typing import Any
 from coverage import tabulate
 
 from batchlab.analysis import TrainingPlan
-from batchlab.analysis.confirmed import median_interval
+from batchlab.analysis.answers.confirmed import median_interval
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.loop import advance

@@ -44,11 +44,11 @@ from batchlab.analysis import (
     confirmed_steps,
     fit_critical_batch,
 )
-from batchlab.analysis.expected import Expected
-from batchlab.analysis.expected_steps import expected_steps
-from batchlab.analysis.throughput import Throughput
-from batchlab.analysis.throughput_fit import StepTimes, fit_throughput
-from batchlab.analysis.training_plan import make_plan
+from batchlab.analysis.times.expected import Expected
+from batchlab.analysis.times.expected_steps import expected_steps
+from batchlab.analysis.times.throughput import Throughput
+from batchlab.analysis.times.throughput_fit import StepTimes, fit_throughput
+from batchlab.analysis.times.training_plan import make_plan
 from batchlab.core.protocol import Protocol
 from batchlab.core.trial import Status, Trial
 

@@ -30,7 +30,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from batchlab.analysis.steps_to_result import steps_to_result
+from batchlab.analysis.answers.steps_to_result import steps_to_result
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named

@@ -17,8 +17,8 @@ from bisect import bisect
 from pathlib import Path
 
 from batchlab import plots
-from batchlab.analysis.best_of import MIN_TRIALS
-from batchlab.analysis.steps_to_result import StepsToResult
+from batchlab.analysis.answers.best_of import MIN_TRIALS
+from batchlab.analysis.answers.steps_to_result import StepsToResult
 from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.core.duration import spell_seconds
 from batchlab.files import write_json

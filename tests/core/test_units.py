@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from batchlab.analysis.boundary import at_boundary
+from batchlab.analysis.answers.boundary import at_boundary
 from batchlab.core.space import Range
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Trial

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from batchlab.analysis import StepsCurve, make_plan
-from batchlab.analysis.efficiency import weak_efficiencies
-from batchlab.analysis.link import FittedLink, StepExchange
+from batchlab.analysis.times.efficiency import weak_efficiencies
+from batchlab.analysis.times.link import FittedLink, StepExchange
 from batchlab.core.sweep import Sweep
 from batchlab.engine import timing
 from batchlab.engine.device import device_label

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import batchlab.plots.style as style
-from batchlab.analysis.regimes import RegimeEnd, Regimes
+from batchlab.analysis.curve.regimes import RegimeEnd, Regimes
 from batchlab.plots.regime_spans import regime_spans
 
 

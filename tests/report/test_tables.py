@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from batchlab.analysis import BestOf, Interval, TunedPoint
-from batchlab.analysis.regimes import Efficiency
+from batchlab.analysis.curve.regimes import Efficiency
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.report.tables import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batchlab.analysis import StepTimes, Throughput
-from batchlab.analysis.link import FittedLink, SeenLink, StepExchange, SumTimes
+from batchlab.analysis.times.link import FittedLink, SeenLink, StepExchange, SumTimes
 from batchlab.report.throughput_words import link_facts, throughput_facts, throughput_notes, throughput_table
 
 MEASURED = Throughput.measured(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from batchlab.analysis import BestOf, Interval
-from batchlab.analysis.regime_end import RegimeEnd
+from batchlab.analysis.curve.regime_end import RegimeEnd
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.report import words

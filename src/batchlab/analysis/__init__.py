@@ -4,37 +4,43 @@
 its own data: budgets, best measurements, normalised curves, points by their outcome, groups, robustness.
 """
 
-from batchlab.analysis.all_reduce import AllReduce
-from batchlab.analysis.best import BestMeasurement, best_measurement, best_values
-from batchlab.analysis.best_of import BestOf, best_of
-from batchlab.analysis.boundary import at_boundary
-from batchlab.analysis.budget import apply_example_budget, apply_step_budget
-from batchlab.analysis.classification import ClassifiedPoints, classify_points
-from batchlab.analysis.confirmed import ConfirmedSteps, confirmed_steps, median_interval
-from batchlab.analysis.critical_batch import CriticalBatchFit, fit_critical_batch
-from batchlab.analysis.deadline import BestByDeadline, best_by_deadline
+from batchlab.analysis.answers.best_of import BestOf, best_of
+from batchlab.analysis.answers.boundary import at_boundary
+from batchlab.analysis.answers.confirmed import ConfirmedSteps, confirmed_steps, median_interval
+from batchlab.analysis.answers.full_protocol import as_full, as_known, check_full, is_cut_short
+from batchlab.analysis.answers.headline import Estimate, Headline, choose_headline
+from batchlab.analysis.answers.measured import check_measured, is_measured
+from batchlab.analysis.answers.steps_to_result import (
+    StepsToResult,
+    fewest_steps,
+    first_steps,
+    steps_to_result,
+    top_trials,
+)
+from batchlab.analysis.answers.stuck import count_stuck
+from batchlab.analysis.answers.tuning import Guides, TunedPoint, guides, tuned_points
+from batchlab.analysis.curve.critical_batch import CriticalBatchFit, fit_critical_batch
+from batchlab.analysis.curve.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
+from batchlab.analysis.curve.regime_end import RegimeEnd
+from batchlab.analysis.curve.regimes import Efficiency, Regime, Regimes, find_regimes
+from batchlab.analysis.curve.shape_curve import ShapeCurve, fit_shape
 from batchlab.analysis.example import example_study, example_workload
-from batchlab.analysis.expected import Expected
-from batchlab.analysis.expected_steps import StepsCurve, expected_steps
-from batchlab.analysis.full_protocol import as_full, as_known, check_full, is_cut_short
-from batchlab.analysis.grouping import group_trials
-from batchlab.analysis.headline import Estimate, Headline, choose_headline
-from batchlab.analysis.hyperbola import Hyperbola, PowerLaw, fit_hyperbola, fit_power_law
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.measured import check_measured, is_measured
-from batchlab.analysis.normalisation import NormalisedPoint, normalise_steps
-from batchlab.analysis.regime_end import RegimeEnd
-from batchlab.analysis.regimes import Efficiency, Regime, Regimes, find_regimes
-from batchlab.analysis.robustness import steps_without_best
-from batchlab.analysis.selection import first_complete_trials, first_trials, select_metric, select_trials
-from batchlab.analysis.shape_curve import ShapeCurve, fit_shape
-from batchlab.analysis.steps_to_result import StepsToResult, fewest_steps, first_steps, steps_to_result, top_trials
-from batchlab.analysis.stuck import count_stuck
 from batchlab.analysis.summary import WorkloadSummary, curve_json, summarise
-from batchlab.analysis.throughput import Throughput
-from batchlab.analysis.throughput_fit import StepTimes, ThroughputFit, fit_throughput
-from batchlab.analysis.training_plan import PlanRow, TrainingPlan, make_plan, plan_json
-from batchlab.analysis.tuning import Guides, TunedPoint, guides, tuned_points
+from batchlab.analysis.times.all_reduce import AllReduce
+from batchlab.analysis.times.deadline import BestByDeadline, best_by_deadline
+from batchlab.analysis.times.expected import Expected
+from batchlab.analysis.times.expected_steps import StepsCurve, expected_steps
+from batchlab.analysis.times.throughput import Throughput
+from batchlab.analysis.times.throughput_fit import StepTimes, ThroughputFit, fit_throughput
+from batchlab.analysis.times.training_plan import PlanRow, TrainingPlan, make_plan, plan_json
+from batchlab.analysis.trials.best import BestMeasurement, best_measurement, best_values
+from batchlab.analysis.trials.budget import apply_example_budget, apply_step_budget
+from batchlab.analysis.trials.classification import ClassifiedPoints, classify_points
+from batchlab.analysis.trials.grouping import group_trials
+from batchlab.analysis.trials.normalisation import NormalisedPoint, normalise_steps
+from batchlab.analysis.trials.robustness import steps_without_best
+from batchlab.analysis.trials.selection import first_complete_trials, first_trials, select_metric, select_trials
 
 __all__ = [
     "AllReduce",

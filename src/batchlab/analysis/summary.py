@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from batchlab.analysis.best_of import BestOf
-from batchlab.analysis.confirmed import ConfirmedSteps
-from batchlab.analysis.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
-from batchlab.analysis.headline import Headline, choose_headline
+from batchlab.analysis.answers.best_of import BestOf
+from batchlab.analysis.answers.confirmed import ConfirmedSteps
+from batchlab.analysis.answers.headline import Headline, choose_headline
+from batchlab.analysis.answers.steps_to_result import StepsToResult, steps_to_result
+from batchlab.analysis.answers.tuning import TunedPoint, tuned_points
+from batchlab.analysis.curve.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
+from batchlab.analysis.curve.regime_end import RegimeEnd
+from batchlab.analysis.curve.regimes import Regimes, find_regimes
 from batchlab.analysis.interval import interval_json
-from batchlab.analysis.regime_end import RegimeEnd
-from batchlab.analysis.regimes import Regimes, find_regimes
-from batchlab.analysis.steps_to_result import StepsToResult, steps_to_result
 from batchlab.analysis.text import count, listed
-from batchlab.analysis.tuning import TunedPoint, tuned_points
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult

@@ -117,7 +117,7 @@ def _of_lab(
     price: float | None,
     deadline: str | None,
 ) -> tuple[TrainingPlan, list[LabError]]:
-    from batchlab.analysis.selection import first_trials
+    from batchlab.analysis.trials.selection import first_trials
     from batchlab.plan.given import given_deadline, given_throughput
     from batchlab.plan.lab_plan import needed_throughput
     from batchlab.plan.train_examples import num_train_examples

@@ -66,7 +66,7 @@ def scaling(
     nothing is evaluated and nothing of what is trained is kept. A new measurement takes the place of the old one of the
     same machine and link.
     """
-    from batchlab.analysis.efficiency import scaling_json
+    from batchlab.analysis.times.efficiency import scaling_json
     from batchlab.plan.scaling import find_settings, measure_throughput
 
     if strong and weak:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult
-from batchlab.analysis.headline import Headline
+from batchlab.analysis.answers.headline import Headline
 from batchlab.analysis.text import bounds, count, significant
 
 INTERVAL = "95 % interval"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from batchlab.analysis import StepsToResult, WorkloadSummary
-from batchlab.analysis.headline import Headline, choose_headline
-from batchlab.analysis.steps_to_result import measured_steps
+from batchlab.analysis.answers.headline import Headline, choose_headline
+from batchlab.analysis.answers.steps_to_result import measured_steps
 from batchlab.errors import InputError
 from batchlab.plots.answers import answer_label, span
 from batchlab.plots.draw import draw_sheet

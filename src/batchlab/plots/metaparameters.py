@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
-from batchlab.analysis.tuning import RATES
+from batchlab.analysis.answers.tuning import RATES
 from batchlab.errors import InputError
 from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet

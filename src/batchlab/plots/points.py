@@ -13,8 +13,8 @@ from batchlab.analysis import (
     first_steps,
     is_cut_short,
 )
+from batchlab.analysis.answers.tuning import RATES
 from batchlab.analysis.text import count
-from batchlab.analysis.tuning import RATES
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Status, Trial

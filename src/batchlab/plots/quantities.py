@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from batchlab.analysis.tuning import RATES
+from batchlab.analysis.answers.tuning import RATES
 
 _MINUS = "\N{MINUS SIGN}"
 

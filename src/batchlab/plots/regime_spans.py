@@ -6,7 +6,7 @@ import math
 from itertools import groupby, pairwise
 
 import batchlab.plots.style as style
-from batchlab.analysis.regimes import Regime, Regimes
+from batchlab.analysis.curve.regimes import Regime, Regimes
 from batchlab.analysis.text import bounds, significant
 from batchlab.plots.panel import Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from batchlab.analysis import StepsToResult
-from batchlab.analysis.headline import Headline
+from batchlab.analysis.answers.headline import Headline
 from batchlab.core.goal import Goal
 from batchlab.plots.answers import INTERVAL
 from batchlab.plots.panel import Axis, Point, Series, Ticks

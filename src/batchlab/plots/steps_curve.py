@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from batchlab.analysis import Regime, StepsToResult, WorkloadSummary
-from batchlab.analysis.headline import Headline
-from batchlab.analysis.steps_to_result import measured_steps
+from batchlab.analysis.answers.headline import Headline
+from batchlab.analysis.answers.steps_to_result import measured_steps
 from batchlab.analysis.text import listed
 from batchlab.plots.answers import answer_label, critical_label, fit_label
 from batchlab.plots.draw import draw_sheet

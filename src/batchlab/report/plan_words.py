@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from batchlab.analysis import Expected, PlanRow, TrainingPlan, TunedPoint, WorkloadSummary
 from batchlab.analysis.interval import SPAN
 from batchlab.analysis.text import count, listed, significant
-from batchlab.analysis.training_plan import ClosedForm
+from batchlab.analysis.times.training_plan import ClosedForm
 from batchlab.report.blocks import Table
 from batchlab.report.interval_words import interval_text, spell_time, time_unit
 from batchlab.report.tables import format_steps, format_value

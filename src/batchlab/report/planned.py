@@ -14,8 +14,8 @@ from batchlab.analysis import (
     expected_steps,
     make_plan,
 )
-from batchlab.analysis.link import SeenLink, StepExchange, SumTimes, fit_link, forms_of
-from batchlab.analysis.training_plan import worker_counts
+from batchlab.analysis.times.link import SeenLink, StepExchange, SumTimes, fit_link, forms_of
+from batchlab.analysis.times.training_plan import worker_counts
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError, LabError
 from batchlab.report.plan_words import plan_notes

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from batchlab.analysis import StepsToResult, TunedPoint, WorkloadSummary
-from batchlab.analysis.headline import Headline
-from batchlab.analysis.regimes import Efficiency
-from batchlab.analysis.steps_to_result import measured_steps
+from batchlab.analysis.answers.headline import Headline
+from batchlab.analysis.answers.steps_to_result import measured_steps
+from batchlab.analysis.curve.regimes import Efficiency
 from batchlab.analysis.text import count, significant
 from batchlab.published.comparison import PublishedComparison, compare_published
 from batchlab.report.blocks import Table

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from batchlab.analysis import Interval, Throughput, ThroughputFit
-from batchlab.analysis.efficiency import scaling_json
 from batchlab.analysis.interval import NO_INTERVAL, SPAN
-from batchlab.analysis.link import StepExchange
 from batchlab.analysis.text import count, listed, significant
+from batchlab.analysis.times.efficiency import scaling_json
+from batchlab.analysis.times.link import StepExchange
 from batchlab.report.blocks import Table
 from batchlab.report.interval_words import interval_text, with_interval
 

@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult, WorkloadSummary
-from batchlab.analysis.best_of import MIN_TRIALS
-from batchlab.analysis.confirmed import fewest_seeds
+from batchlab.analysis.answers.best_of import MIN_TRIALS
+from batchlab.analysis.answers.confirmed import fewest_seeds
+from batchlab.analysis.curve.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.text import bounds, count, estimate, listed, significant
 from batchlab.core.goal import Goal
 from batchlab.report.tables import best_interval, format_steps, span

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from batchlab.analysis import TunedPoint, guides, steps_to_result, tuned_points
-from batchlab.analysis.tuning import Quantity
+from batchlab.analysis.answers.tuning import Quantity
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
 from batchlab.plots.panel import Kind, Panel, Point, Series

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batchlab.analysis.headline import Headline
+from batchlab.analysis.answers.headline import Headline
 from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.plots import steps_curve_data, steps_curve_figure
 from batchlab.report import words

@@ -1,0 +1,1 @@
+"""What the answers of several batch sizes say together: critical batch size and regimes."""

@@ -1,0 +1,1 @@
+"""From step times to seconds: throughput, links between workers, and plans."""

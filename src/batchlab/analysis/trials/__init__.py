@@ -1,0 +1,1 @@
+"""Questions about all the trials of studies, not the best alone: budgets, outcomes, robustness."""
