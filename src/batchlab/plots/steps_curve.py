@@ -165,7 +165,7 @@ def _critical(summary: WorkloadSummary) -> tuple[AxisValue, ...]:
     value = fit.b_crit if is_known else None
     label = critical_label(fit)
     if summary.regimes and summary.regimes.departs:
-        label += ", of a hyperbola that does not fit"
+        label += ", poor fit"
     return (AxisValue(label, value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
 
 
