@@ -46,9 +46,16 @@ def test_the_noise_of_a_grid_is_that_of_whole_numbers():
     assert exact.middle == 20
     assert coarse.is_exact is False
     assert exact.is_exact is True
-    assert grid_noise([coarse] * 3) == pytest.approx(math.sqrt(8.25) / 15.5)
+    assert grid_noise([coarse]) == pytest.approx(math.sqrt(8.25) / 15.5)
     assert grid_noise([coarse, exact]) == pytest.approx(math.sqrt(8.25 / 2) / 15.5)
     assert grid_noise([exact]) == grid_noise([]) == 0.0
+
+
+def test_answers_read_at_one_evaluation_share_their_delay():
+    coarse, later = Estimate(20, None, earliest=11), Estimate(30, None, earliest=21)
+
+    assert grid_noise([coarse] * 3) == pytest.approx(math.sqrt(3) * grid_noise([coarse]))
+    assert grid_noise([coarse, coarse, later]) == pytest.approx(math.sqrt((4 * 8.25 / 15.5**2 + 8.25 / 25.5**2) / 3))
 
 
 def test_steps_that_lie_on_a_curve_by_chance_give_no_interval_without_a_width():

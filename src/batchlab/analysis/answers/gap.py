@@ -9,6 +9,7 @@ interval would know of (docs/results/coverage.md).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -37,12 +38,18 @@ def earliest_step(evaluated: np.ndarray, steps: float) -> float:
 def grid_noise(answers: Sequence[Estimate]) -> float:
     """Return the noise of the logarithm of middles that comes of looking now and then only: a standard deviation.
 
+    Answers that were read at one evaluation, as those of a plateau are, lie off their middles together: k of them tell
+    no more than one, so each counts k times.
+
     >>> from batchlab.analysis.answers.headline import Estimate
-    >>> grid_noise([Estimate(20, None, earliest=20)] * 3), round(grid_noise([Estimate(20, None, earliest=11)] * 3), 3)
-    (0.0, 0.185)
+    >>> one, other = Estimate(20, None, earliest=11), Estimate(40, None, earliest=31)
+    >>> round(grid_noise([one]), 3), round(grid_noise([one, one]), 3), round(grid_noise([one, other]), 3)
+    (0.185, 0.262, 0.143)
     """
-    spreads = [_spread(answer) for answer in answers if answer.value]
-    return math.sqrt(float(np.mean(np.square(spreads)))) if spreads else 0.0
+    read = [answer for answer in answers if answer.value]
+    alike = Counter((answer.earliest_step, answer.value) for answer in read)
+    variances = [alike[answer.earliest_step, answer.value] * _spread(answer) ** 2 for answer in read]
+    return math.sqrt(sum(variances) / len(read)) if read else 0.0
 
 
 def _spread(answer: Estimate) -> float:
