@@ -7,7 +7,7 @@ import pytest
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine import contract
-from batchlab.engine.base import Point, UpTo
+from batchlab.engine.base import Point, UpTo, wanted_pack_size
 from batchlab.engine.contract import check_program, check_promises
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import SpecError, TrainerError
@@ -171,7 +171,93 @@ def test_a_pack_size_that_is_none(size):
     assert "a whole number from 1, or batchlab.UpTo(most)" in sentence
 
 
+@pytest.mark.parametrize(("size", "wanted"), [(1, 1), (3, 3), (UpTo(2), UpTo(2)), (UpTo(64), UpTo(4))])
+def test_a_pack_size_that_is_a_plain_value(size, wanted):
+    """No pack is larger than the study's 4 trials."""
+    trainer = trainer_of(Good, pack_size=size)
+    check_promises(trainer, make_study())
+
+    assert wanted_pack_size(trainer, make_study()) == wanted
+
+
+def test_a_plain_pack_size_that_is_none():
+    sentence = refusal(trainer_of(Good, pack_size=0))
+
+    assert sentence.startswith("Own.pack_size is 0 (int): give how many trials train together")
+
+
+@pytest.mark.parametrize(
+    ("method", "value", "words"),
+    [
+        (
+            "program",
+            lambda self, study, points: None,
+            "Own.program(study, points) cannot be called as program(study, points, state): "
+            "write `def program(self, study, points, state=None)`.",
+        ),
+        (
+            "program",
+            lambda self, study, points, state: None,
+            "Own.program(study, points, state) cannot be called as program(study, points): "
+            "write `def program(self, study, points, state=None)`.",
+        ),
+        (
+            "metrics",
+            lambda self: (),
+            "Own.metrics() cannot be called as metrics(study): write `def metrics(self, study)`.",
+        ),
+        ("metrics", ("a",), "Own.metrics is ('a',) (tuple), not a method: write `def metrics(self, study)`."),
+        ("check", 3, "Own.check is 3 (int), not a method: write `def check(self, study)`."),
+        ("check", lambda self: None, "Own.check() cannot be called as check(study): write `def check(self, study)`."),
+        (
+            "pack_size",
+            lambda self: 1,
+            "Own.pack_size() cannot be called as pack_size(study): write `def pack_size(self, study)`.",
+        ),
+        (
+            "check_shared",
+            lambda self, study: None,
+            "Own.check_shared(study) cannot be called as check_shared(study, num_workers): "
+            "write `def check_shared(self, study, num_workers)`.",
+        ),
+    ],
+)
+def test_a_method_of_the_trainer_that_cannot_be_called(method, value, words):
+    assert refusal(trainer_of(Good, **{method: value})) == words
+
+
+def test_a_method_of_other_names_and_more_parameters():
+    def program(self, *all_of_it, more=None):
+        return Good(*all_of_it) if len(all_of_it) == 3 else Good(*all_of_it, None)
+
+    trainer = trainer_of(Good, program=program, metrics=lambda self, which, more=(): ("val/loss",))
+    check_promises(trainer, make_study())
+    check_program(trainer, make_study(), POINTS)
+
+
 # Members of a program
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "words"),
+    [
+        ("state", None, "Bad.state is None (NoneType), not a method: write `def state(self)`."),
+        ("evaluate", {}, "Bad.evaluate is {} (dict), not a method: write `def evaluate(self)`."),
+        ("advance", 1, "Bad.advance is 1 (int), not a method: write `def advance(self, target)`."),
+        (
+            "advance",
+            lambda self: None,
+            "Bad.advance() cannot be called as advance(target): write `def advance(self, target)`.",
+        ),
+        (
+            "state",
+            lambda self, path: {},
+            "Bad.state(path) cannot be called as state(): write `def state(self)`.",
+        ),
+    ],
+)
+def test_a_method_of_the_program_that_cannot_be_called(member, value, words):
+    assert refusal(trainer_of(program(**{member: value}))) == words
 
 
 @pytest.mark.parametrize("member", ["step", "trial_ids", "diverged"])
@@ -449,7 +535,7 @@ def test_a_program_of_one_trial_only():
 
     assert sentence == (
         "OneByOne trains one point, but not two at once (ValueError: too many values to unpack (expected 1)): set "
-        "engine.pack_size = 1 in the sweep, or give the trainer a method pack_size(study) that returns 1."
+        "engine.pack_size = 1 in the sweep, or give the trainer `pack_size = 1`."
     )
 
 
@@ -472,6 +558,7 @@ def test_metrics_of_one_trial_only():
     [
         (trainer_of(OneByOne), make_study(engine={"pack_size": 1})),
         (trainer_of(OneByOne, pack_size=lambda self, study: 1), make_study()),
+        (trainer_of(OneByOne, pack_size=1), make_study()),
         (trainer_of(OneByOne), make_study().model_copy(update={"trials": 1})),
     ],
 )

@@ -91,7 +91,8 @@ class Trainer(Protocol):
     It may have two methods more, which the functions of this module ask for:
 
     - `check(study)` raises SpecError where the study cannot be trained; called before anything is.
-    - `pack_size(study)` returns how many trials train together: a number, or `UpTo(most)` to have it measured.
+    - `pack_size(study)` returns how many trials train together: a number, or `UpTo(most)` to have it measured. A plain
+      value, `pack_size = 1`, is that of every study.
 
     and two where several workers can train one trial together (`engine.workers_per_trial`):
 
@@ -144,8 +145,8 @@ def wanted_pack_size(trainer: Trainer, study: Study, num_workers: int = 1) -> in
         return int(size)
     if num_workers > 1:
         return 1
-    tell = getattr(trainer, "pack_size", None)
-    wanted: int | UpTo = measured_pack_size(study) if tell is None else tell(study)
+    own = getattr(trainer, "pack_size", None)
+    wanted: int | UpTo = measured_pack_size(study) if own is None else own(study) if callable(own) else own
     return UpTo(min(wanted.most, study.trials)) if isinstance(wanted, UpTo) else wanted
 
 

@@ -19,6 +19,7 @@ from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, check
 from batchlab.engine.check import check_goal
 from batchlab.engine.loop import advance
 from batchlab.engine.measured import check_measured, class_name, typed
+from batchlab.engine.methods import check_program_methods, check_trainer_methods
 from batchlab.errors import BatchlabError, SpecError, TrainerError, unknown_name
 
 CHECKED_STEPS = (2, 4)
@@ -39,9 +40,7 @@ def check_promises(trainer: Trainer, study: Study) -> None:
     name = class_name(trainer)
     if inspect.isclass(trainer):
         raise TrainerError(f"The trainer is the class {name}, not an object of it: give {name}().")
-    for method in ("metrics", "program"):
-        if not callable(getattr(trainer, method, None)):
-            raise TrainerError(f"The trainer ({name}) has no method `{method}(study, ...)`: see docs/extending.md.")
+    check_trainer_methods(trainer)
     try:
         check_study(trainer, study)
     except BatchlabError:
@@ -82,8 +81,9 @@ def _check_pack_size(trainer: Trainer, study: Study) -> None:
     size = wanted_pack_size(trainer, study)
     number = size.most if isinstance(size, UpTo) else size
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        place = "pack_size(study)" if callable(getattr(trainer, "pack_size", None)) else "pack_size"
         raise TrainerError(
-            f"{class_name(trainer)}.pack_size(study) is {typed(size)}: give how many trials train together, a whole "
+            f"{class_name(trainer)}.{place} is {typed(size)}: give how many trials train together, a whole "
             "number from 1, or batchlab.UpTo(most) to have it measured."
         )
 
@@ -150,7 +150,7 @@ def _check_resumes(rows: list[_Row], state: dict[str, np.ndarray], restart: Any,
 
 def _check_pack(rows: list[_Row], start: Any, name: str) -> None:
     """Check that two points train at once, the first as it did alone."""
-    way_out = "set engine.pack_size = 1 in the sweep, or give the trainer a method pack_size(study) that returns 1"
+    way_out = "set engine.pack_size = 1 in the sweep, or give the trainer `pack_size = 1`"
     try:
         pair: _Watched = start()
         pair.check_start()
@@ -191,6 +191,7 @@ class _Watched:
         self.name, self.study, self._program, self._promised = class_name(program), study, program, promised
         self._ids = sorted(point.trial_id for point in points)
         self._check_members()
+        check_program_methods(program)
 
     @property
     def step(self) -> int:
