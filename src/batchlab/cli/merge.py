@@ -18,10 +18,16 @@ def merge(
     for merged in merge_labs(labs, into):
         parts = [
             f"{_sizes(sizes)} {verb}"
-            for sizes, verb in ((merged.copied, "copied"), (merged.joined, "joined, still to be closed by `run`"))
+            for sizes, verb in (
+                (merged.copied, "copied"),
+                (merged.confirmed, "confirmed by replicates that were copied"),
+                (merged.joined, "joined, still to be closed by `run`"),
+            )
             if sizes
         ]
         print(f"{merged.name}: {'; '.join(parts) or 'nothing new'}")
+        for line in merged.left_out:
+            print(f"{merged.name}: left out {line}")
 
 
 def _sizes(batch_sizes: tuple[int, ...]) -> str:

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import numpy as np
-
-from batchlab.core.measurement import Curve
 from batchlab.core.sweep import Sweep, differences
 from batchlab.errors import LabError, shown
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
 from batchlab.folders import copy_files, move
 from batchlab.run.growth import check_stored
+from batchlab.run.merge_confirmed import take_confirmation, why_left_out
 from batchlab.run.part import farthest, read_parts
+from batchlab.run.same_rows import check_same_rows, rows_of_replicates, rows_of_trials
 from batchlab.store.lab import Lab, check_belongs
 from batchlab.store.migrations import FORMAT
 from batchlab.store.rejected import add_rejected, read_rejected
@@ -42,6 +40,12 @@ class MergedSweep:
 
     joined: tuple[int, ...]
     """Batch sizes whose unfinished studies were joined: `run` closes their race."""
+
+    confirmed: tuple[int, ...] = ()
+    """Batch sizes that were searched already, and whose confirmation came from another lab."""
+
+    left_out: tuple[str, ...] = ()
+    """What of another lab's finished studies was not taken, a sentence each."""
 
 
 def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSweep]:
@@ -66,7 +70,7 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
         timed = _newer_throughputs(labs, target)
         left_out = [entry for lab in labs for entry in read_rejected(lab.folder)]
         upgraded = [_of_this_format(lab, stack) for lab in labs]  # now only: the checks name the labs that were given
-        merged = _joined([plan.carry_out() for plan in _plans(upgraded, target)])
+        merged = _joined([plan.carry_out() for plan in _plans(upgraded, target, [lab.folder for lab in labs])])
         for record in timed:
             save_throughput(target.folder, record)
         if left_out:
@@ -85,8 +89,11 @@ def _of_this_format(lab: Lab, stack: ExitStack) -> Lab:
     return upgraded
 
 
-def _plans(labs: Sequence[Lab], target: Lab) -> list[_Plan]:
-    return [_Plan(lab, target, name) for lab in labs for name in lab.sweep_names()]
+def _plans(labs: Sequence[Lab], target: Lab, shown_as: Sequence[Path] | None = None) -> list[_Plan]:
+    """Return what is to be done for each sweep of each lab; `shown_as` are their folders where these are copies."""
+    folders = shown_as or [lab.folder for lab in labs]
+    pairs = zip(labs, folders, strict=True)
+    return [_Plan(lab, target, name, folder) for lab, folder in pairs for name in lab.sweep_names()]
 
 
 def _newer_throughputs(labs: Sequence[Lab], target: Lab) -> list[ThroughputRecord]:
@@ -107,8 +114,8 @@ def _throughputs(lab: Lab) -> list[ThroughputRecord]:
 class _Plan:
     """One sweep of one lab, on its way into another."""
 
-    def __init__(self, lab: Lab, target: Lab, name: str) -> None:
-        self.lab, self.target, self.name = lab, target, name
+    def __init__(self, lab: Lab, target: Lab, name: str, shown_as: Path) -> None:
+        self.lab, self.target, self.name, self.shown_as = lab, target, name, shown_as
         self.sweep = lab.sweep(name)
 
     @property
@@ -133,7 +140,7 @@ class _Plan:
         for batch_size in there.batch_sizes:
             self._check_sound(self.target, there, batch_size)
         for batch_size in self.sweep.batch_sizes:
-            check_same_trials(self.source(batch_size), self._place(batch_size))
+            check_same_rows(self.source(batch_size), self._place(batch_size))
 
     def _check_sound(self, lab: Lab, sweep: StoredSweep, batch_size: int) -> None:
         """Raise DamagedError where a study is not as it was written, or not its sweep's."""
@@ -143,26 +150,32 @@ class _Plan:
         check_belongs(folder, folder.record(), sweep, batch_size)
         if sweep.spec is not None:
             check_stored(folder, sweep.spec.study(batch_size))
-        _tables(folder)
+        rows_of_trials(folder)
+        rows_of_replicates(folder)
 
     def carry_out(self) -> MergedSweep:
         """Copy what is not there; join what is there in part."""
         if self.sweep.spec is None:
             self._copy_folder(self.lab.folder / "sweeps" / self.name, self.target.folder / "sweeps" / self.name)
             return MergedSweep(self.name, self.sweep.batch_sizes, ())
-        copied, joined = [], []
+        copied, joined, confirmed, left_out = list[int](), list[int](), list[int](), list[str]()
         self._write_spec()  # first: studies without a spec would be those of a damaged sweep
         for batch_size in self.sweep.batch_sizes:
             source, place = self.source(batch_size), self._place(batch_size)
-            if not source.has_record or (place.has_record and place.record().state == "finished"):
+            if not source.has_record:
                 continue
-            if source.record().state == "finished" or not place.has_record:
+            if place.has_record and place.record().state == "finished":
+                reason = why_left_out(source, place)
+                if reason is not None:
+                    left_out.append(f"batch size {batch_size:,} of {self.shown_as}: {reason}")
+                elif take_confirmation(source, place):
+                    confirmed.append(batch_size)
+            elif source.record().state == "finished" or not place.has_record:
                 self._copy_folder(source.folder, place.folder)
                 copied.append(batch_size)
-            else:
-                if _join_parts(source, place):
-                    joined.append(batch_size)
-        return MergedSweep(self.name, tuple(copied), tuple(joined))
+            elif _join_parts(source, place):
+                joined.append(batch_size)
+        return MergedSweep(self.name, tuple(copied), tuple(joined), tuple(confirmed), tuple(left_out))
 
     def source(self, batch_size: int) -> StudyFolder:
         """Return the folder of one study in the lab that it comes from."""
@@ -237,53 +250,6 @@ def _trainers(lab: Lab, sweep: StoredSweep) -> set[str | None]:
     return {folder.record().trainer for folder in folders if folder.has_record}
 
 
-def check_same_trials(one: StudyFolder, other: StudyFolder) -> None:
-    """Raise LabError where two folders of one study have other points, or other rows of the same trial."""
-    if not (one.has_record and other.has_record):
-        return
-    here, there = one.record(), other.record()
-    shared = min(len(here.points), len(there.points))
-    if here.points[:shared] != there.points[:shared]:
-        raise LabError(f"{one.folder} and {other.folder} have other points. Only labs of one sweep can be merged.")
-    tables = [_tables(one), _tables(other)]
-    for trial_id in sorted(set(tables[0]) & set(tables[1])):
-        if not _agree(tables[0][trial_id], tables[1][trial_id]):
-            raise LabError(
-                f"Trial {trial_id} has other rows in {one.folder} than in {other.folder}: they were computed "
-                "differently. Train it again in one of them, or merge them into different labs."
-            )
-
-
-def _tables(folder: StudyFolder) -> dict[int, Curve]:
-    """Return the longest curve of every trial that a study has, finished or not."""
-    record = folder.record()
-    if record.state == "finished":
-        tables = [folder.result().measurements]
-    else:
-        assert record.study is not None, "an imported study is finished"
-        tables = [part.measurements for part in read_parts(folder, record.study).values()]
-    curves: dict[int, Curve] = {}
-    for table in tables:
-        for trial_id in np.unique(table.trial_id).tolist():
-            curve = table.curve(trial_id)
-            if trial_id not in curves or len(curve.steps) > len(curves[trial_id].steps):
-                curves[trial_id] = curve
-    return curves
-
-
-def _agree(one: Curve, other: Curve) -> bool:
-    """Return whether two curves are equal at all steps to which both have trained."""
-    end = min(int(one.steps[-1]), int(other.steps[-1]))
-    mine, others = (_columns(curve.where(curve.steps <= end)) for curve in (one, other))
-    return mine.keys() == others.keys() and all(
-        np.array_equal(values, others[name], equal_nan=True) for name, values in mine.items()
-    )
-
-
-def _columns(curve: Curve) -> dict[str, Any]:
-    return {"step": curve.steps, "examples": curve.examples, **curve.metrics}
-
-
 def _join_parts(source: StudyFolder, place: StudyFolder) -> int:
     """Copy the finished packs of one unfinished study to another and return how many told something new."""
     study = source.record().study
@@ -315,17 +281,21 @@ def _check_each_other(plans: Sequence[_Plan]) -> None:
             check_same_sweep(plan.sweep, other.sweep, plan.lab.folder, other.lab.folder)
             check_same_code(plan.lab, plan.sweep, other.lab, other.sweep)
             for batch_size in set(plan.sweep.batch_sizes) & set(other.sweep.batch_sizes):
-                check_same_trials(plan.source(batch_size), other.source(batch_size))
+                check_same_rows(plan.source(batch_size), other.source(batch_size))
 
 
 def _joined(merged: Sequence[MergedSweep]) -> list[MergedSweep]:
     """Return one entry for each sweep, whatever number of labs it came from."""
-    names = dict.fromkeys(each.name for each in merged)
+    by_name: dict[str, list[MergedSweep]] = {}
+    for each in merged:
+        by_name.setdefault(each.name, []).append(each)
     return [
         MergedSweep(
             name,
-            tuple(sorted({size for each in merged if each.name == name for size in each.copied})),
-            tuple(sorted({size for each in merged if each.name == name for size in each.joined})),
+            tuple(sorted({size for each in parts for size in each.copied})),
+            tuple(sorted({size for each in parts for size in each.joined})),
+            tuple(sorted({size for each in parts for size in each.confirmed})),
+            tuple(line for each in parts for line in each.left_out),
         )
-        for name in names
+        for name, parts in by_name.items()
     ]

@@ -315,6 +315,11 @@ class StudyFolder:
             make_folder(self.folder / name)
 
     def finish_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
+        """Store what became of the replicates, and remove what was needed while they trained."""
+        self.save_confirmation(confirmation, measurements)
+        self.end_confirming()
+
+    def save_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
         """Store what became of the replicates; `measurements` have their numbers, as `replicate_id` gives them."""
         record = self.record()
         if any(name in CONFIRMED for name in record.files or {}):
@@ -326,7 +331,6 @@ class StudyFolder:
         seal = parquet.write_replicates(self.folder / "confirmed.parquet", measurements, notes)
         write_file(self.folder / "confirmed.json", text)
         self.save_record(record.with_files({"confirmed.parquet": seal, "confirmed.json": seal_of(text)}))
-        self.end_confirming()
 
     def end_confirming(self) -> None:
         """Remove what only a study that is being confirmed needs."""
