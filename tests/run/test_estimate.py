@@ -85,6 +85,19 @@ def test_the_full_protocol_trains_to_the_budget_whatever_the_pilot_saw(make_scri
     assert (found.expected_steps, found.expected_seconds) == (100, found.max_seconds)
 
 
+@pytest.mark.parametrize(("goals", "steps"), [({8: 20}, 30), ({16: 20}, 60), ({}, 100)])
+def test_replicates_of_the_full_protocol_end_by_the_steps_that_are_known(make_scripted, goals, steps):
+    """8 trials train to 100, whatever is known; 12 replicates to 1.5 times the steps to the goal, if those are."""
+    study = study_of(
+        make_scripted,
+        **{"sweep.protocol": "full", "sweep.trials": 8, "sweep.confirm": {"seeds": 6, "points": 2}},
+    )
+    found = _estimate(study, Calibration(2, 1e-3), pilot(), clues(goals, "published"))
+
+    assert (found.expected_steps, found.expected_by) == (100, None)
+    assert found.expected_seconds == pytest.approx(8 * 100 * 1e-3 + 12 * steps * 1e-3)
+
+
 def test_replicates_are_counted(make_scripted):
     """Six seeds of three points, which meet the goal at 20 or by 30, and train to 100 at the most."""
     study = study_of(make_scripted, **{"sweep.confirm": {"seeds": 6, "points": 3}})

@@ -76,7 +76,9 @@ def _published(sweep: Sweep) -> dict[int, float]:
     from batchlab.published.points import published_steps
 
     workload = sweep.workload
-    return published_steps(workload.name, sweep.search.hardest_goal) if workload.has_whole_data else {}
+    if not workload.has_whole_data or workload.schedules_batch_size:  # published steps are of constant batch sizes
+        return {}
+    return published_steps(workload.name, sweep.search.hardest_goal)
 
 
 def _what_is_finished(sweep: Sweep, finished: tuple[int, ...], lab: Path) -> str:
@@ -174,9 +176,19 @@ def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> 
         return [*lines, f"No trial of the pilot met the goal: no time can be expected, {bound}. Nothing was stored."]
     return [
         *lines,
-        f"About {expected} expected with {workers}, going by a pilot of up to {studies[0].pilot.trials} "
-        f"trials; at most {most}, if no trial met the goal and none diverged. Nothing was stored.",
+        f"About {expected} expected with {workers}, going by {_grounds(studies)}; "
+        f"at most {most}, if no trial met the goal and none diverged. Nothing was stored.",
     ]
+
+
+def _grounds(studies: list[StudyEstimate]) -> str:
+    """Return by what the steps of all studies are expected."""
+    grounds: dict[Source, str] = {
+        "pilot": f"a pilot of up to {max(study.pilot.trials for study in studies)} trials",
+        "lab": "what is finished in the lab",
+        "published": "published steps",
+    }
+    return " and ".join(grounds[source] for source in grounds if any(each.expected_by == source for each in studies))
 
 
 def _guess(study: StudyEstimate) -> Source | None:

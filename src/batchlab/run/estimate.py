@@ -173,7 +173,7 @@ def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:
 
 def _estimate(study: Study, calibration: Calibration, pilot: Pilot, clues: Mapping[int, Clue]) -> StudyEstimate:
     points, expected = draw_points(study), _expect(study, pilot, clues)
-    steps = expected.end_step
+    steps, goal_steps = expected.end_step, expected.goal_steps
 
     def seconds(steps: int, replicate_steps: int) -> float:
         """Return what the trials and then the replicates take."""
@@ -181,7 +181,7 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, clues: Mappi
         return runs + study.num_replicates * each(replicate_steps)
 
     def replicate_steps(steps: int) -> int:
-        return steps if pilot.goal_steps is None else study.replicate_steps(pilot.goal_steps)
+        return steps if goal_steps is None else study.replicate_steps(goal_steps)
 
     def each(steps: int) -> float:
         evaluations = 1 + count_evaluations(study.evaluation, 0, steps)
@@ -206,21 +206,29 @@ def _estimate(study: Study, calibration: Calibration, pilot: Pilot, clues: Mappi
 
 @dataclass(frozen=True)
 class _Expected:
-    """Where a race may end, by which steps to the goal; those of another batch size are named by it."""
+    """Where a study may end, by which steps to the goal; those of another batch size are named by it."""
 
     end_step: int | None = None
     batch_size: int | None = None
     source: Source | None = None
+    goal_steps: int | None = None
 
 
 def _expect(study: Study, pilot: Pilot, clues: Mapping[int, Clue]) -> _Expected:
-    """Return where the race may end: by the pilot, or by the nearest batch size of which there is a clue."""
+    """Return where the study may end: by the pilot, or by the nearest batch size of which there is a clue."""
+    goal_steps, nearest, source = _goal_steps(study, pilot, clues)
     if study.race_factor is None:
-        return _Expected(study.max_steps)
-    if pilot.goal_steps is not None:
-        return _Expected(study.end_step(pilot.goal_steps), None, "pilot")
-    if not clues:
+        return _Expected(study.max_steps, goal_steps=goal_steps)
+    if goal_steps is None:
         return _Expected()
+    return _Expected(study.end_step(goal_steps), nearest, source, goal_steps)
+
+
+def _goal_steps(study: Study, pilot: Pilot, clues: Mapping[int, Clue]) -> tuple[int | None, int | None, Source | None]:
+    """Return the steps to the goal, the batch size that they were guessed from, and where they come from."""
+    if pilot.goal_steps is not None:
+        return pilot.goal_steps, None, "pilot"
+    if not clues:
+        return None, None, None
     steps, nearest = steps_by_neighbour(study.batch_size, {size: clue.steps for size, clue in clues.items()})
-    end_step = study.end_step(min(study.max_steps, max(steps, pilot.steps)))
-    return _Expected(end_step, nearest, clues[nearest].source)
+    return min(study.max_steps, max(steps, pilot.steps)), nearest, clues[nearest].source
