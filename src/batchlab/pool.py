@@ -18,7 +18,13 @@ from typing import Any
 
 from batchlab.errors import BatchlabError
 from batchlab.held import Held, all_held, take_up
-from batchlab.processes import die_with_parent, start_tracker, undisturbed_by_signals
+from batchlab.processes import (
+    die_with_parent,
+    start_tracker,
+    take_back_safe_path,
+    undisturbed_by_folder,
+    undisturbed_by_signals,
+)
 
 Job = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -102,7 +108,7 @@ class _Worker:
 
     def start(self) -> None:
         start_tracker()
-        with undisturbed_by_signals():
+        with undisturbed_by_signals(), undisturbed_by_folder():
             self._process.start()
         self._its_pipe.close()  # or its end would not be seen here
 
@@ -134,6 +140,7 @@ def _serve(pipe: Connection, held: tuple[Held, ...]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     die_with_parent()
+    take_back_safe_path()
     take_up(held)
     with suppress(EOFError, BrokenPipeError):
         while True:

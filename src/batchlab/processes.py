@@ -20,6 +20,11 @@ NO_GUARD = (
 )
 
 
+SAFE_PATH = "PYTHONSAFEPATH"
+"""By which Python leaves the working folder out of `sys.path`; any text switches that on, so it can say whose it is."""
+
+_OURS = "batchlab"
+
 CGROUP = Path("/sys/fs/cgroup/cpu.max")
 """The time on processors that a container may take in a period, where the system says so: two numbers, or `max`."""
 
@@ -72,9 +77,31 @@ def undisturbed_by_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
 
 
+@contextmanager
+def undisturbed_by_folder() -> Iterator[None]:
+    """Let Python processes that start meanwhile look for modules where this one does, and not in the working folder.
+
+    They would look there first until they have taken over our `sys.path`: a file `random.py` in it would be theirs.
+    """
+    if SAFE_PATH in os.environ:
+        yield
+        return
+    os.environ[SAFE_PATH] = _OURS
+    try:
+        yield
+    finally:
+        os.environ.pop(SAFE_PATH, None)
+
+
+def take_back_safe_path() -> None:
+    """In a process that `undisturbed_by_folder` has started: what it starts itself, a user's program, is as ever."""
+    if os.environ.get(SAFE_PATH) == _OURS:
+        del os.environ[SAFE_PATH]
+
+
 def start_tracker() -> None:
     """Start the process that tidies shared memory away; the end of a session, SIGHUP, is not to end it before us."""
-    with undisturbed_by_signals():
+    with undisturbed_by_signals(), undisturbed_by_folder():
         resource_tracker.ensure_running()
 
 

@@ -57,7 +57,7 @@ def _start(link: Link, num_workers: int) -> subprocess.Popen[str]:
     source = Path(__file__).parents[2]
     paths = os.pathsep.join(filter(None, (str(source), os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
-        [sys.executable, "-m", "batchlab.link.hub_process", str(link), str(num_workers)],
+        [sys.executable, "-P", "-m", "batchlab.link.hub_process", str(link), str(num_workers)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": paths},

@@ -14,7 +14,13 @@ from typing import IO, Any
 
 from batchlab.errors import BatchlabError, InputError, TrialError
 from batchlab.held import Held, all_held, take_up
-from batchlab.processes import NO_GUARD, die_with_parent, undisturbed_by_signals
+from batchlab.processes import (
+    NO_GUARD,
+    die_with_parent,
+    take_back_safe_path,
+    undisturbed_by_folder,
+    undisturbed_by_signals,
+)
 from batchlab.run.parcel import Content, Descriptor, Parcel
 
 WORKER_VARIABLES = {
@@ -45,7 +51,12 @@ class WorkerProcess:
     def start(self, content: Content) -> None:
         """Start it. What it says before it serves, tracebacks of its start say, goes to a file of its own."""
         parcel = Parcel(content)
-        with worker_environment(self._variables), undisturbed_by_signals(), _stderr_into(self._stderr) as stderr:
+        with (
+            worker_environment(self._variables),
+            undisturbed_by_signals(),
+            undisturbed_by_folder(),
+            _stderr_into(self._stderr) as stderr,
+        ):
             process = self._context.Process(
                 target=_live,
                 args=(self._its_pipe, stderr, parcel, self._life, all_held()),
@@ -155,6 +166,7 @@ def _live(pipe: Connection, stderr: Descriptor | None, parcel: Parcel, life: Lif
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     die_with_parent()
+    take_back_safe_path()
     _return_to(stderr)
     take_up(held)
     pipe.send(None)  # it has started
