@@ -112,3 +112,29 @@ def test_the_table_tells_what_to_get_for_missing_data(call):
 
     assert len([line for line in lines if " paper:" in line]) == 35
     assert len([line for line in lines if line.split()[:1] == ["imagenet"]]) == 1
+
+
+@pytest.mark.parametrize("width", [40, 50, 80, 120])
+def test_no_line_is_wider_than_the_terminal(call, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    lines = call("workloads").out.splitlines()
+
+    assert [line for line in lines if len(line) > width] == []
+
+
+def test_a_name_that_is_too_long_goes_on_in_the_next_line(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+
+    out = call("workloads", "--source", "paper").out
+
+    assert "    paper:imagenet_subsets/imagenet_half_classes/\n    resnet_50/nesterov_momentum\n" in out
+
+
+def test_a_name_that_fits_or_goes_into_a_pipe_is_whole(call, monkeypatch):
+    name = "paper:imagenet_subsets/imagenet_half_classes/resnet_50/nesterov_momentum"
+    piped = call("workloads").out
+    monkeypatch.setenv("COLUMNS", "80")
+
+    assert name in piped
+    assert name in call("workloads").out

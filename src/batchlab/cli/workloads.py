@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batchlab.cli.options import DataOption, JsonOption, print_json, print_table
+from batchlab.cli.folded import folded
+from batchlab.cli.options import DataOption, JsonOption, print_json, print_table, print_text, terminal_width
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
@@ -47,7 +48,8 @@ def workloads(
         print_json(rows)
         return
     for each in shown:
-        print(f"{_HEADINGS[each]}\n")
+        print_text(_HEADINGS[each])
+        print()
         print_table(_HEADER, [_cells(row) for row in rows if row["source"] == each])
         print()
     pairs = zip(sweeps, rows, strict=True)
@@ -91,11 +93,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
     sizes = row["batch_sizes"]
     span = f"{sizes[0]} to {sizes[-1]} ({len(sizes)})"
     study = f"{row['study']}: {row['name']}" if row["source"] == Source.BUILTIN else row["study"]
-    return [row["data"], str(row["trials"]), span, row["goal"], row["search_space"], study]
+    return [row["data"], str(row["trials"]), span, row["goal"], row["search_space"], folded(study, terminal_width())]
 
 
 def _print_missing(rows: dict[str, dict[str, Any]]) -> None:
     """Print what to get for each dataset that is neither here nor can be fetched."""
     if rows:
-        print("Missing data, to be put into a folder that --data names")
-        print_table(["dataset", "files"], [[dataset, row["place"]] for dataset, row in rows.items()])
+        print_text("Missing data, to be put into a folder that --data names")
+        width = terminal_width()
+        print_table(["dataset", "files"], [[dataset, folded(row["place"], width)] for dataset, row in rows.items()])
