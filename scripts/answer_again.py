@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.trial import Status, Trial
 from batchlab.report.answers import summarise
+from batchlab.search.confirm import end_of_replicates
 from batchlab.spec.load import load_sweep
+from batchlab.store.consistency import steps_to_goal
 from batchlab.store.study_record import StudyRecord
 
 Row = dict[str, str]
@@ -49,9 +52,10 @@ def read_results(folder: Path, sweep: Sweep) -> Iterator[StudyResult]:
         if study.batch_size in trials:
             found = [_trial(row) for row in trials[study.batch_size]]
             end_step = max(trial.last_step for trial in found)
-            made = _confirmation(study, replicates.get(study.batch_size, []))
             record = StudyRecord(study=study, end_step=end_step)
-            yield record.result(found, _measurements(measurements[study.batch_size]), made)
+            searched = record.result(found, _measurements(measurements[study.batch_size]))
+            made = _confirmation(study, searched, replicates.get(study.batch_size, []))
+            yield replace(searched, confirmation=made)
 
 
 def _by_batch_size(path: Path) -> dict[int, list[Row]]:
@@ -91,8 +95,9 @@ def _curve(trial_id: int, rows: list[Row]) -> Curve:
     )
 
 
-def _confirmation(study: Study, rows: list[Row]) -> Confirmation | None:
-    if not rows or study.confirm is None:
+def _confirmation(study: Study, searched: StudyResult, rows: list[Row]) -> Confirmation | None:
+    fewest_steps = steps_to_goal(searched, study.goal)
+    if not rows or study.confirm is None or fewest_steps is None:
         return None
     replicates = [
         Replicate(
@@ -108,7 +113,7 @@ def _confirmation(study: Study, rows: list[Row]) -> Confirmation | None:
         goal=study.goal,
         seeds=study.confirm.seeds,
         trial_ids=tuple(dict.fromkeys(each.trial_id for each in replicates)),
-        end_step=max(each.last_step for each in replicates),
+        end_step=end_of_replicates(study, fewest_steps),
         replicates=tuple(replicates),
     )
 

@@ -21,6 +21,7 @@ from batchlab.analysis.answers.best_of import MIN_TRIALS
 from batchlab.analysis.answers.steps_to_result import StepsToResult
 from batchlab.analysis.summary import WorkloadSummary, curve_json
 from batchlab.core.duration import spell_seconds
+from batchlab.core.result import StudyResult
 from batchlab.files import write_json
 from batchlab.published.points import published_steps
 from batchlab.report import words
@@ -123,13 +124,22 @@ def print_answer(summary: WorkloadSummary) -> None:
     print_between(summary)
 
 
-def print_cost(lab: Path, sweep: str, summary: WorkloadSummary, num_replicates: int) -> None:
+def print_cost(lab: Path, sweep: str, results: SweepResults, num_replicates: int) -> None:
     steps, examples, trials = connect(lab).execute(TRAINED, [sweep]).fetchone()
     print(f"\n{trials} trials, {steps:,} steps, {examples:,} examples; {num_replicates} replicates besides.")
-    for row in summary.rows:
-        seconds = Lab.open(lab).study_folder(sweep, row.batch_size).record().wall_seconds
-        if seconds is not None:
-            print(f"Batch size {row.batch_size:,}: {spell_seconds(seconds)} of one core.")
+    for result in results.results:
+        searched = Lab.open(lab).study_folder(sweep, result.batch_size).record().wall_seconds
+        parts = {"the search": searched, "the confirmation": confirming_seconds(result)}
+        spelled = [f"{spell_seconds(seconds)} for {what}" for what, seconds in parts.items() if seconds is not None]
+        if spelled:
+            print(f"Batch size {result.batch_size:,}, of one core: {', '.join(spelled)}.")
+
+
+def confirming_seconds(result: StudyResult) -> float | None:
+    """Return the processor time of all replicates; None where there are none, or it is not known of each."""
+    replicates = result.confirmation.replicates if result.confirmation else ()
+    seconds = [each.wall_seconds for each in replicates if each.wall_seconds is not None]
+    return sum(seconds) if replicates and len(seconds) == len(replicates) else None
 
 
 def main() -> None:
@@ -141,7 +151,7 @@ def main() -> None:
         shutil.copyfile(spec, folder / f"{sweep}.toml")
     write_tables(lab, sweep, folder)
     write_answer(summary, folder / sweep)
-    print_cost(lab, sweep, summary, write_confirmed(results, folder))
+    print_cost(lab, sweep, results, write_confirmed(results, folder))
 
 
 if __name__ == "__main__":

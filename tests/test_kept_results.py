@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,12 +17,19 @@ FOLDERS = sorted(path.parent for path in (ROOT / "docs" / "results").rglob("curv
 
 
 @pytest.fixture(scope="module")
-def read_results():
+def scripts():
+    """The scripts that write and read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "scripts"))
-        from answer_again import read_results
+        import answer_again
+        import keep_result
 
-        yield read_results
+        yield SimpleNamespace(answer_again=answer_again, keep_result=keep_result)
+
+
+@pytest.fixture(scope="module")
+def read_results(scripts):
+    return scripts.answer_again.read_results
 
 
 def leaves(data, place=()):
@@ -48,3 +56,37 @@ def test_curve_json_is_what_the_tables_give(read_results, folder):
     assert dict(leaves(found)) == {
         place: pytest.approx(value, rel=1e-6) if isinstance(value, float) else value for place, value in kept.items()
     }
+
+
+def test_a_replicate_ends_where_the_lab_ended_it(read_results):
+    """Momentum at batch size 2,048: the fewest steps are 64, and none of the replicates needed four times that."""
+    folder = ROOT / "docs" / "results" / "fc-optimizers" / "momentum"
+    (spec,) = folder.glob("*.toml")
+
+    (result,) = [each for each in read_results(folder, load_sweep(str(spec))) if each.batch_size == 2048]
+
+    assert result.confirmation.end_step == 256
+    assert max(each.last_step for each in result.confirmation.replicates) == 92
+
+
+def test_what_the_confirmation_took_is_told_apart_from_the_search(scripts, monkeypatch, capsys, tmp_path):
+    def study(batch_size, *seconds):
+        replicates = [SimpleNamespace(wall_seconds=each) for each in seconds]
+        made = SimpleNamespace(replicates=replicates) if seconds else None
+        return SimpleNamespace(batch_size=batch_size, confirmation=made)
+
+    record = SimpleNamespace(record=lambda: SimpleNamespace(wall_seconds=600.0))
+    lab = SimpleNamespace(open=lambda folder: SimpleNamespace(study_folder=lambda *_: record))
+    answer = SimpleNamespace(execute=lambda *_: SimpleNamespace(fetchone=lambda: (10, 80, 2)))
+    monkeypatch.setattr(scripts.keep_result, "Lab", lab)
+    monkeypatch.setattr(scripts.keep_result, "connect", lambda folder: answer)
+    results = SimpleNamespace(results=[study(8, 70.0, 110.0), study(64), study(512, 5.0, None)])
+
+    scripts.keep_result.print_cost(tmp_path, "own", results, 4)
+
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "2 trials, 10 steps, 80 examples; 4 replicates besides.",
+        "Batch size 8, of one core: 10 min for the search, 3 min for the confirmation.",
+        "Batch size 64, of one core: 10 min for the search.",
+        "Batch size 512, of one core: 10 min for the search.",
+    ]
