@@ -198,7 +198,7 @@ def refused(call: Run, files: Callable[[], dict[str, bytes | None]]) -> Callable
 
 @pytest.fixture
 def grid_spec(tmp_path: Path) -> Path:
-    """The spec of the table in reference/measurements.md, section 0.1."""
+    """The spec of which exact steps were worked out apart from this code: risk 0.05, 100 dimensions."""
     return _written(tmp_path / "grid.toml", GRID_SPEC)
 
 

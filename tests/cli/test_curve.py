@@ -9,7 +9,7 @@ import pytest
 
 
 def test_the_table_holds_steps_intervals_regimes_and_the_critical_batch_size(call, grid_lab):
-    """Steps are the column minima of the table in reference/measurements.md, section 0.1."""
+    """Steps are the fewest of any learning rate, worked out exactly apart from this code."""
     answer = call("curve")
     lines = answer.out.splitlines()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_a_figure_is_three_files_whose_paths_are_printed(call, small_lab, name):
 
 
 def test_the_table_holds_the_steps_of_the_curve(call, grid_lab):
-    """The column minima of the table in reference/measurements.md, section 0.1."""
+    """The fewest steps of any learning rate, worked out exactly apart from this code."""
     call("figure", "steps-to-result")
     rows = read_table(Path("figures/grid-steps-to-result.csv"))
 
@@ -151,7 +152,7 @@ def test_options_of_one_sweep_do_not_go_with_the_papers_figures(refused, small_l
 
 
 def test_curves_are_of_the_batch_sizes_that_are_named(call, grid_lab):
-    """Of learning rate 0.1, 0.3 and 1.8 trial 1, 2 and 4: the best ones in reference/measurements.md, section 0.1."""
+    """Of learning rate 0.1, 0.3 and 1.8 trial 1, 2 and 4: the best ones, by the exact steps in test_reference.py."""
     answer = call("figure", "curves", "--batch-size", 16, "--batch-size", 4, "--against", "examples")
     rows = read_table("figures/grid-curves.csv")
     met = {}
@@ -214,3 +215,15 @@ def test_batch_sizes_that_are_not_there_are_refused(refused, small_lab):
 )
 def test_options_that_a_figure_does_not_take_are_refused(refused, small_lab, arguments, words):
     assert words in refused("figure", *arguments)
+
+
+def test_a_refusal_names_every_figure_that_would_take_it(refused, small_lab, monkeypatch):
+    """One that was registered, too."""
+    monkeypatch.setitem(FIGURES, "mine", replace(FIGURES["curves"], name="mine"))
+
+    assert "leave out --batch-size, which curves, points and mine take" in refused(
+        "figure", "budgets", "--batch-size", 4
+    )
+    assert "takes no --metric; leave it out, or draw curves or mine" in refused(
+        "figure", "points", "--metric", "val/risk"
+    )

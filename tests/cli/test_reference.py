@@ -1,4 +1,4 @@
-"""The noisy quadratic model through the command line, against exact values: reference/measurements.md, section 0.1."""
+"""The noisy quadratic model through the command line, against exact steps worked out apart from this code."""
 
 from __future__ import annotations
 

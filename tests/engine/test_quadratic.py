@@ -1,4 +1,4 @@
-"""The noisy quadratic model against closed forms and the golden values of reference/measurements.md, section 0.1."""
+"""The noisy quadratic model against closed forms and exact values that were worked out apart from this code."""
 
 from __future__ import annotations
 

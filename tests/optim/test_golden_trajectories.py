@@ -1,4 +1,4 @@
-"""Three updates from given gradients: the golden values of reference/large-batch-methods.md, section 3.12."""
+"""Three updates from given gradients: each optimizer's equations worked out in float64, apart from this code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goals, numbers of trials and sizes, as `reference/data-parallelism-paper.md` has them."""
+"""Goals, numbers of trials and sizes, as the paper has them (Shallue et al. 2019, JMLR 20(112))."""
 
 from __future__ import annotations
 

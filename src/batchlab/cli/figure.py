@@ -22,7 +22,7 @@ from batchlab.cli.options import (
 from batchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from batchlab.analysis import Throughput
     from batchlab.analysis.summary import WorkloadSummary
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from batchlab.store.lab import Lab, SweepResults
     from batchlab.store.stored_sweep import StoredSweep
 
+# Written out, for the table of figures needs matplotlib, and --help is not to wait for it; a test holds them together.
 NAME_HELP = (
     "Which figure: steps-to-result, metaparameters, curves, points, budgets, plan or throughput of one sweep, compare "
     "of several, paper-1 to paper-11 or paper-all of a whole lab."
@@ -77,7 +78,8 @@ def figure(
     store, kind = Lab.open(lab), FIGURES[names[0]]
     options = _taken(name, kind, {"published": published, "metric": metric, "against": against and against.value})
     if batch_size and kind.most_batch_sizes is None:
-        raise typer.BadParameter(f"{name} shows all batch sizes; leave out --batch-size, which curves and points take")
+        takers = _listed(each.name for each in FIGURES.values() if each.most_batch_sizes is not None)
+        raise typer.BadParameter(f"{name} shows all batch sizes; leave out --batch-size, which {takers} take")
     if kind.needs in ("plan", "throughput"):
         _draw_of_throughput(store, kind, workload, sweeps, out, goal, trials)
     elif kind.needs == "lab":
@@ -89,7 +91,8 @@ def figure(
         _draw_of_sweeps(store, name, sweeps, out, goal, trials, options)
     else:
         if len(sweeps) > 1:
-            raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw compare")
+            others = _listed((each.name for each in FIGURES.values() if each.needs == "sweeps"), "or")
+            raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw {others}")
         results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
         _warn_unpublished([summary] if published else [])
         source: object = summary
@@ -102,12 +105,21 @@ def figure(
 
 def _taken(name: str, kind: Figure, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given; BadParameter for one that the figure does not take."""
+    from batchlab.plots import FIGURES
+
     given = {option: value for option, value in options.items() if value}
     for option in [option for option in given if option not in kind.takes]:
         if option == "published":
             raise typer.BadParameter(f"nothing was published that {name} could show; leave out --published")
-        raise typer.BadParameter(f"{name} takes no --{option}; leave it out, or draw curves")
+        takers = _listed((each.name for each in FIGURES.values() if option in each.takes), "or")
+        raise typer.BadParameter(f"{name} takes no --{option}; leave it out, or draw {takers}")
     return given
+
+
+def _listed(names: Iterable[str], word: str = "and") -> str:
+    """Return names as a sentence has them."""
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last
 
 
 def _trained(

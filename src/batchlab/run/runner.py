@@ -1,4 +1,4 @@
-"""The runner: fills the studies of a sweep. The one place where training meets the store."""
+"""The runner: fills the studies of a sweep. It hands their packs to workers, and has what comes back stored."""
 
 from __future__ import annotations
 
