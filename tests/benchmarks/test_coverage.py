@@ -1,4 +1,4 @@
-"""The bars of statistics.md, on a tenth of the studies that benchmarks/coverage.py makes for each row."""
+"""The bars that intervals have to pass, on a tenth of the studies that benchmarks/coverage.py makes for each row."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scipy.stats import binom
 from batchlab.analysis import Interval, best_of
 from batchlab.analysis.answers.best_of import size_of_best, upper_rank
 
-# statistics.md, 1.2
+# By n trials: m = floor(n ln 2 / ln 40), the k-th of them that bounds the interval, and its exact coverage.
 TABLE = {
     6: (1, 6, 0.969),
     8: (1, 8, 0.992),

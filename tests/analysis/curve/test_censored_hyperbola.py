@@ -35,7 +35,7 @@ def test_a_point_censored_above_the_curve_pulls_it_up():
 
 
 def test_it_is_right_where_leaving_them_out_is_not():
-    """statistics.md, 2: with three trials a batch size dropping them is 17 % too high, the likelihood right to 2 %."""
+    """With three trials a batch size dropping them is 17 % too high, the likelihood right to 2 %."""
     rng = np.random.default_rng(0)
     curve = np.log(1000 * (1 + 150 / SIZES))
     limits = np.where(SIZES >= 1024, curve - 0.246, np.inf)  # the median of the smallest of three z times 0.3

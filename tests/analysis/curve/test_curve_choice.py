@@ -33,7 +33,7 @@ def test_three_batch_sizes_cannot_tell():
 
 @pytest.mark.parametrize(("soft", "least", "most"), [(1.0, 0.6, 0.8), (0.7, 0.0, 0.02)])
 def test_most_hyperbolas_are_kept_and_other_curves_are_not(soft, least, most):
-    """At 15 % noise; a residual above 0.25 or AIC alone would reject 73 % of true hyperbolas (statistics.md, 3)."""
+    """At 15 % noise; a residual above 0.25 or AIC alone would reject 73 % of true hyperbolas."""
     rng = np.random.default_rng(0)
     draws = 100 * (1 + (150 / SIZES) ** soft) * np.exp(0.15 * rng.standard_normal((300, 13)))
 

@@ -5,11 +5,11 @@ import pytest
 
 from batchlab.analysis import fit_hyperbola, fit_power_law
 
-OCTAVES = 2.0 ** np.arange(4, 14)  # 16 ... 8192, the ten batch sizes of measurements.md, section 2
+OCTAVES = 2.0 ** np.arange(4, 14)  # 16 ... 8192: ten batch sizes on both sides of 512
 
 
 def test_exact_data_return_their_parameters_to_solver_precision():
-    """measurements.md, oracle of section 2."""
+    """S_min = 100 and E_min = 51,200, so B_crit = 512."""
     fit = fit_hyperbola(OCTAVES, 100 + 51200 / OCTAVES)
 
     assert pytest.approx((fit.s_min, fit.e_min, fit.b_crit), rel=1e-10) == (100, 51200, 512)
@@ -26,7 +26,7 @@ def test_exact_data_with_b_crit_beyond_the_batch_sizes_have_a_point_for_an_inter
 
 
 def test_the_tuned_noisy_quadratic_model_has_its_known_fit():
-    """measurements.md, 0.1: tuned steps of the noisy quadratic model and their fit."""
+    """Tuned steps of the noisy quadratic model, exact, and their fit."""
     batch_sizes = np.array([1.0, 4, 16, 64, 256, 1024, 4096])
     fit = fit_hyperbola(batch_sizes, np.array([4335.0, 1099, 292, 95, 54, 44, 41]))
 
@@ -39,7 +39,7 @@ def test_the_tuned_noisy_quadratic_model_has_its_known_fit():
 
 
 def test_the_delta_interval_covers_as_often_as_it_should():
-    """measurements.md, 2: 10 % noise, 400 curves: 93.75 % covered, sd of log B_crit 0.099."""
+    """10 % noise, 400 curves: 93.75 % covered, sd of log B_crit 0.099."""
     rng = np.random.default_rng(0)
     noise = np.exp(0.1 * rng.standard_normal((400, len(OCTAVES))))
     fits = [fit_hyperbola(OCTAVES, (100 + 51200 / OCTAVES) * factors) for factors in noise]

@@ -1,4 +1,4 @@
-"""The fits of public-batch-data.md, section 2: five language models (Zhang et al. 2024), to the printed digits."""
+"""Fits of five language models (Zhang et al. 2024, hlzhang109/critical-batch-size), to the printed digits."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_open_ranges_leave_regimes_open():
 
 
 def test_steps_that_still_fall_at_the_end_show_no_maximal_regime(make_row):
-    """The 1.2 B model of public-batch-data.md, 2: at 16,384 its steps fall by a quarter for a doubling."""
+    """The 1.2 B model of Zhang et al. 2024: at 16,384 its steps fall by a quarter for a doubling."""
     steps = [642000, 331000, 176000, 94000, 46500, 25000, 15360, 8900, 6500]
     rows = [make_row(64 * 2**k, [found] * 8, end_step=10**7) for k, found in enumerate(steps)]
     regimes = find_regimes(rows, fit_critical_batch(rows))

@@ -25,7 +25,7 @@ GOLF = {
     65_536: (0.0386, 1.999),
     32_768: (0.0387, 2.004),
 }
-"""Seconds of a step and bits per byte after equal time, by tokens per batch (public-batch-data.md, 5)."""
+"""Seconds of a step and bits per byte after equal time, by tokens per batch (a table of the parameter-golf contest)."""
 
 GOAL = Goal.read("val/bits_per_byte < 2")
 

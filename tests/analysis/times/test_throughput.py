@@ -16,7 +16,7 @@ from batchlab.analysis.times.throughput_fit import StepTimes, ThroughputFit, fit
 from batchlab.errors import InputError
 
 COURSE = {8: 328, 16: 551, 32: 808, 64: 1002, 128: 1165, 256: 1273, 512: 1329, 700: 1332}
-"""Images per second of the course's network by batch size (large-batch-methods.md, 2.3)."""
+"""Images per second of the course's network by batch size (NVIDIA's course on data parallelism, its first lab)."""
 
 
 def made(seconds: dict[tuple[int, int], float], noise: float = 0.0, repeats: int = 1, seed: int = 0) -> list[StepTimes]:

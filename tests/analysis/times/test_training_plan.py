@@ -1,4 +1,4 @@
-"""Plans: the worked example of measurements.md 11, the Pareto front, what is said and what is not."""
+"""Plans: a worked example, the Pareto front, what is said and what is not."""
 
 from __future__ import annotations
 
