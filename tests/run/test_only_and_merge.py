@@ -105,6 +105,16 @@ def test_labs_of_different_specs_are_refused(make_scripted, scripted, tmp_path, 
         merge_labs([one, other], tmp_path / "both")
 
 
+def test_labs_may_differ_in_what_only_costs(make_scripted, scripted, tmp_path, fill, make_lab):
+    """Machines save checkpoints as often as suits them; that decides no result."""
+    one = make_lab("one", make_scripted({"engine.checkpoint_seconds": 5}), scripted({0: 20}), fill)
+    other = make_lab("other", make_scripted({"engine.keep_states": True}), scripted({0: 20}), fill)
+
+    (merged,) = merge_labs([one, other], tmp_path / "both")
+
+    assert merged.copied == (8,)
+
+
 def test_other_batch_sizes_are_copied(make_nqm, tmp_path):
     run_sweep(make_nqm({"sweep.batch_sizes": [1, 16]}), tmp_path / "one", num_workers=1)
     run_sweep(make_nqm({"sweep.batch_sizes": [256]}), tmp_path / "other", num_workers=1)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from batchlab.core.sweep import Sweep, differences
+from batchlab.core.sweep import COSTS_ONLY, Sweep, differences
 from batchlab.errors import LabError, shown
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
 from batchlab.folders import copy_files, move
@@ -214,6 +215,12 @@ def _union(one: Sweep, other: Sweep) -> Sweep:
     return one.model_copy(update={"search": one.search.model_copy(update={"batch_sizes": sizes}), "at": at})
 
 
+def _deciding(sweep: Sweep) -> dict[str, Any]:
+    """Return a spec as plain data, without what decides nothing but costs: machines may differ in that."""
+    plain = sweep.plain()
+    return {**plain, "engine": {name: value for name, value in plain["engine"].items() if name not in COSTS_ONLY}}
+
+
 def check_same_sweep(stored: StoredSweep, other_stored: StoredSweep, place: Path, other_place: Path) -> None:
     """Raise LabError where two specs differ in more than their batch sizes, or one was imported."""
     one, other = stored.spec, other_stored.spec
@@ -222,7 +229,7 @@ def check_same_sweep(stored: StoredSweep, other_stored: StoredSweep, place: Path
             f'Sweep "{stored.name}" is in lab {place} and in {other_place}, and was imported. '
             "Only sweeps that were run can be joined; import it into a lab of its own."
         )
-    changes = differences(_union(one, other).plain(), _union(other, one).plain())
+    changes = differences(_deciding(_union(one, other)), _deciding(_union(other, one)))
     for batch_size in sorted({*one.search.batch_sizes} & {*other.search.batch_sizes}):
         lines = differences(one.study(batch_size).plain(), other.study(batch_size).plain())
         changes = changes or [f"at batch size {batch_size}: {line}" for line in lines]

@@ -2,7 +2,7 @@
 
 S_min is the number of steps with an unlimited batch, E_min the number of examples with the smallest, and
 they meet at the critical batch size B_crit = E_min / S_min, where a run takes twice S_min steps and twice
-E_min examples. Curves are fitted to log S, because noise in steps is relative (measurements.md, 2.3).
+E_min examples. Curves are fitted to log S, because noise in steps is relative.
 
 log S = log S_min + log(1 + B_crit / B): for a given B_crit the rest is a mean, so the fit is a search in one dimension.
 """

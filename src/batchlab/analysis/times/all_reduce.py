@@ -1,6 +1,6 @@
 """What it takes K workers to add up their gradients: the two usual ways, and gloo's, as functions of K.
 
-With n bytes, a bandwidth and a latency of the link (measurements.md, 10):
+With n bytes, a bandwidth and a latency of the link:
 
 - ring: 2 (K - 1) / K * n / bandwidth + 2 (K - 1) * latency
 - tree (halving and doubling): 2 (K - 1) / K * n / bandwidth + 2 log2(K) * latency, the logarithm rounded up

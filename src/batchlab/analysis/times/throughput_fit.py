@@ -1,9 +1,9 @@
 """The time of a step: t = t0 + b / tau + t_comm(K), fitted to measured step times.
 
 b is the local batch size, the largest share of the batch that one of K workers has; t0 is what a step takes without
-any example, tau the examples per second of a worker once that is nothing, and half of tau is reached at B_half = t0 tau
-(measurements.md, 10). Errors of a time are relative, so residuals are; the medians scatter about the line because of
-chance and because no machine keeps to a line, and the intervals hold both. Simulated coverage: docs/results/plan.
+any example, tau the examples per second of a worker once that is nothing; half of tau is reached at B_half = t0 tau.
+Errors of a time are relative, so residuals are; the medians scatter about the line because of chance and because no
+machine keeps to a line, and the intervals hold both. Simulated coverage: docs/results/plan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A training plan: time and cost to a goal for every batch size and number of workers, and which of them to take.
 
 Steps to the goal times the seconds of a step: T(B, K) = S(B) t(B / K, K), and cost = price * K * T. With the hyperbola
-and a line, T of one worker is least at B* = sqrt(B_crit B_half), where it is (sqrt(S_min t0) + sqrt(E_min / tau))^2
-(measurements.md, 11). What is counted is updates: no evaluation, no start, no reading of data.
+and a line, T of one worker is least at B* = sqrt(B_crit B_half), where it is (sqrt(S_min t0) + sqrt(E_min / tau))^2.
+What is counted is updates: no evaluation, no start, no reading of data.
 """
 
 from __future__ import annotations
