@@ -75,19 +75,61 @@ def test_the_next_writer_brings_a_lab_to_this_format_and_once_more_changes_nothi
     assert once == {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
 
 
+COMPARABLE = {0: 400, 1: 400, 2: 140, 3: 5, 4: 400, 5: 41}
+"""By trial, the last step at which two processors agree: trials 2, 3 and 5 learn so fast that they are chaotic.
+
+Measured with the instructions of three kinds of processor (SSE, AVX2 and AVX-512): up to there no loss differs by more
+than 0.0005 from one to another, that of trial 2; those of trials 0, 1 and 4 by 0.000002. Beyond, some differ by 12.
+"""
+
+
+def rows_of(table):
+    """Return the losses and errors of rows, by trial and step."""
+    names = ("trial_id", "step", "val/cross_entropy_error", "val/classification_error")
+    return {
+        (trial, step): values for trial, step, *values in zip(*(table[name].tolist() for name in names), strict=True)
+    }
+
+
+def rows_known_to(study):
+    """Return the rows that an unfinished study of format 1 has in its part and its checkpoints."""
+    known = rows_of(pq.read_table(study / "parts" / "1-0.parquet").to_pandas())
+    for name in ("1-1.npz", "1-2.npz"):
+        with np.load(study / "checkpoints" / name) as stored:
+            known |= rows_of({key.removeprefix("rows."): values for key, values in stored.items()})
+    return known
+
+
+def rows_of_result(result):
+    """Return the losses and errors of a study, by trial and step."""
+    rows = result.measurements
+    return rows_of({"trial_id": rows.trial_id, "step": rows.step, **rows.metrics})
+
+
 def test_an_unfinished_study_of_an_older_lab_goes_on_from_its_checkpoints(old_lab, tmp_path):
+    """On whatever processor: what was stored stays bit for bit, and what comes after it is as in a run from the start.
+
+    Two trials were finished, and checkpoints of the others were written after step 93.
+    """
     lab = old_lab(1)
     spec = spec_of(lab, "unfinished")
     alone = spec.model_copy(update={"search": spec.search.model_copy(update={"sampler_version": 1})})
+    known = rows_known_to(lab / "sweeps" / "unfinished" / "32")
 
     run_sweep(spec, lab, num_workers=1)
     run_sweep(alone, tmp_path / "alone", num_workers=1)
 
     went_on, fresh = (Lab.open(path).study_folder("unfinished", 32).result() for path in (lab, tmp_path / "alone"))
-    assert [trial.trial_id for trial in went_on.trials] == [trial.trial_id for trial in fresh.trials]
-    assert went_on.measurements.step.tolist() == fresh.measurements.step.tolist()
-    for name, values in fresh.measurements.metrics.items():
-        np.testing.assert_allclose(went_on.measurements.metrics[name], values, rtol=0.05, atol=0.01)
+    found, expected = rows_of_result(went_on), rows_of_result(fresh)
+    assert [(trial.trial_id, trial.status, trial.last_step) for trial in went_on.trials] == [
+        (trial.trial_id, trial.status, trial.last_step) for trial in fresh.trials
+    ]
+    assert list(found) == list(expected)
+    assert len(known) == 2 * 16 + 4 * 12
+    assert {row: found[row] for row in known} == known
+    comparable = [(trial, step) for trial, step in found if step <= COMPARABLE[trial]]
+    assert [step for trial, step in comparable if trial >= 2 and step > 93] == [140, 140, 210, 315, 400]
+    np.testing.assert_allclose([found[row] for row in comparable], [expected[row] for row in comparable], atol=0.02)
 
 
 def test_a_finished_study_of_an_older_lab_grows_by_the_old_rule_of_its_sampler(old_lab):
