@@ -6,7 +6,7 @@ import json
 import shutil
 
 KEYS = ["sweep", "workload", "studies", "finished", "complete", "infeasible", "incomplete", "measurements"]
-KEYS += ["rejected", "throughputs", "problems"]
+KEYS += ["rejected", "throughputs", "growing", "problems"]
 
 
 def test_every_sweep_is_listed_with_its_counts(call, mixed_lab):
@@ -46,6 +46,7 @@ def test_json_holds_the_same_and_what_cannot_be_read(call, small_lab):
         "measurements": 0,
         "rejected": 0,
         "throughputs": 0,
+        "growing": 0,
         "problems": [],
     }
 
@@ -56,6 +57,18 @@ def test_a_study_that_has_not_begun_is_not_finished(call, small_lab):
 
     assert answer.code == 0
     assert answer.out.splitlines()[1].split()[:2] == ["1/2", "3"]
+
+
+def test_a_sweep_that_is_growing_says_so(call, mixed_lab, digits_spec):
+    """Of six trials that were asked for, two more are trained: the study of three is what the lab answers with."""
+    more = ["--set", "sweep.trials=6", "--set", "sweep.race_factor=3", "--only", "3..4"]
+    assert call("run", digits_spec, "--lab", "lab", "--workers", 1, *more).code == 0
+
+    table = call("status").out.splitlines()[1]
+    (row,) = (row for row in json.loads(call("status", "--json").out) if row["sweep"] == "digits-small")
+
+    assert table.split()[:3] == ["2/2,", "growing", "6"]
+    assert (row["finished"], row["growing"], row["complete"]) == (2, 2, 6)
 
 
 def test_corrupt_measurements_are_named_and_the_rest_is_shown(call, small_lab):

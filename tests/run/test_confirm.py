@@ -182,6 +182,31 @@ def test_an_unfinished_sweep_is_not_confirmed(make_digits, tmp_path):
         confirm_sweep(tmp_path / "lab", "digits", num_workers=1)
 
 
+def test_a_sweep_that_is_growing_is_not_confirmed(make_digits, tmp_path):
+    """It would train the growth, 4 trials of each batch size, before the first replicate."""
+    lab, sizes = tmp_path / "lab", {"sweep.batch_sizes": [16, 64]}
+    run_sweep(make_digits(sizes), lab, num_workers=1)
+    more = make_digits({**sizes, "sweep.trials": make_digits().search.trials + 4})
+    run_sweep(more, lab, num_workers=1, only=range(1))
+    before = {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+    with pytest.raises(
+        LabError, match=r"not finished at batch size 16 \(growing\), 64 \(growing\)\. Run it to its end"
+    ):
+        confirm_sweep(lab, "digits", points=1, num_workers=1)
+
+    assert before == {path: path.read_bytes() for path in lab.rglob("*") if path.is_file()}
+
+
+def test_more_that_was_asked_for_and_not_begun_is_not_confirmed(make_digits, tmp_path):
+    """A kill between the spec and the studies leaves them smaller than it asks for."""
+    run_sweep(make_digits({"sweep.batch_sizes": [16]}), tmp_path / "lab", num_workers=1)
+    Lab.open(tmp_path / "lab").admit(make_digits({"sweep.batch_sizes": [16], "sweep.race_factor": 3.0}))
+
+    with pytest.raises(LabError, match=r"not finished at batch size 16 \(growing\)\."):
+        confirm_sweep(tmp_path / "lab", "digits", points=1, num_workers=1)
+
+
 def test_a_larger_confirmation_that_was_stopped_goes_on(make_scripted, scripted, tmp_path, fill):
     """What was trained for it is kept, although the smaller one is there already."""
     goal_at = {0: 20, **{replicate_id(0, replicate): 30 for replicate in range(1, 7)}}

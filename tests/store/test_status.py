@@ -31,6 +31,34 @@ def test_finished_studies_are_counted_and_running_ones_are_not(lab, make_sweep, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, 0),
+        ({"sweep.trials": 3}, 1),
+        ({"sweep.race_factor": 2.0}, 1),
+        ({"sweep.confirm": {"seeds": 6, "points": 3}}, 0),  # the search is all there
+    ],
+)
+def test_a_finished_study_grows_where_its_record_asks_for_less_than_the_spec(
+    lab, make_sweep, finish, changes, expected
+):
+    lab.admit(make_sweep())
+    finish(lab.study_folder("small", 8), 8)
+    lab.admit(make_sweep(changes))
+
+    assert sweep_statuses(lab)[0].growing == expected
+
+
+def test_a_finished_study_grows_until_the_larger_one_has_taken_its_place(lab, make_sweep, make_record, finish):
+    lab.admit(make_sweep())
+    home = lab.study_folder("small", 8)
+    finish(home, 8)
+    home.growing.save_record(make_record(8))
+
+    assert (sweep_statuses(lab)[0].finished, sweep_statuses(lab)[0].growing) == (1, 1)
+
+
 def test_no_measurement_is_read(lab, make_sweep, finish):
     lab.admit(make_sweep())
     finish(lab.study_folder("small", 8), 8)

@@ -31,7 +31,7 @@ def _print_statuses(statuses: list[SweepStatus]) -> None:
     header = ["studies", "complete", "infeasible", "incomplete", "measurements", *extra, "sweep", "workload"]
     rows = [
         [
-            f"{status.finished}/{status.studies}",
+            f"{status.finished}/{status.studies}{', growing' if status.growing else ''}",
             f"{status.complete:,}",
             f"{status.infeasible:,}",
             f"{status.incomplete:,}",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from batchlab.core.confirmation import Confirm
+from batchlab.core.study import Study
+from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.errors import LabError
 from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
+from batchlab.store.study_folder import StudyFolder
 
 
 def confirm_sweep(
@@ -39,12 +42,7 @@ def confirm_sweep(
             f"Sweep {name} in lab {lab} was trained by a loop of your own, which a stored sweep never starts. Run its "
             f'file again with --set "sweep.confirm={{seeds={seeds}, points={points}}}".'
         )
-    unfinished = [size for size in stored.batch_sizes if not store.is_finished(name, size)]
-    if unfinished:
-        sizes = ", ".join(str(size) for size in unfinished)
-        raise LabError(
-            f"Sweep {name} in lab {lab} is not finished at batch size {sizes}. Run it to its end first: batchlab run."
-        )
+    _check_finished(store, stored.spec)
     plan = stored.spec.search.model_copy(
         update={"confirm": Confirm.parse({"seeds": seeds, "points": points}, "confirm")}
     )
@@ -60,3 +58,27 @@ def confirm_sweep(
         trainer=trainer,
         display=display,
     )
+
+
+def _check_finished(lab: Lab, sweep: Sweep) -> None:
+    """Raise LabError where there is something left to search: it would be trained before anything is confirmed."""
+    states = {size: _search_state(lab, sweep, size) for size in sweep.search.batch_sizes}
+    unfinished = ", ".join(f"{size}{state}" for size, state in states.items() if state is not None)
+    if unfinished:
+        raise LabError(
+            f"Sweep {sweep.name} in lab {lab.folder} is not finished at batch size {unfinished}. Run it to its end "
+            "first: batchlab run, with the settings that it was last run with."
+        )
+
+
+def _search_state(lab: Lab, sweep: Sweep, batch_size: int) -> str | None:
+    """Return what is to be said behind a batch size whose search has something left to train; None of another."""
+    study = lab.study_folder(sweep.name, batch_size).undisturbed(_finished_study)
+    if study is None:
+        return ""
+    return " (growing)" if lab.is_growing(sweep, batch_size, study) else None
+
+
+def _finished_study(folder: StudyFolder) -> Study | None:
+    record = folder.record() if folder.has_begun() else None
+    return record.study if record is not None and record.state == "finished" else None

@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeVar
 
 from batchlab.core.growth import GROWS, continued, fixed_digest, not_grown, study_changes
 from batchlab.core.result import StudyResult
+from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
 from batchlab.errors import (
@@ -251,6 +252,11 @@ class Lab:
         """Return whether the search at one batch size has ended."""
         home = self.study_folder(sweep_name, batch_size)
         return home.undisturbed(lambda folder: folder.has_begun() and folder.record().state == "finished")
+
+    def is_growing(self, sweep: Sweep, batch_size: int, study: Study) -> bool:
+        """Return whether more was asked of a finished search than is there; `study` is what its record asks for."""
+        growing = self.study_folder(sweep.name, batch_size).growing
+        return growing.has_record or not study.searches_as(sweep.study(batch_size))
 
     def find(self, name: str | None = None, sweep_name: str | None = None) -> StoredSweep:
         """Return the one sweep that is meant; `name` is its workload's or its own. What leaves one may be left out."""

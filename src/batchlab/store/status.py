@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from batchlab.core.growth import fixed_digest
+from batchlab.core.study import Study
 from batchlab.core.trial import Status
-from batchlab.errors import LabError, SpecError, shown
+from batchlab.errors import VERIFY, DamagedError, LabError, SpecError, shown
 from batchlab.store.lab import Lab, not_imported
 from batchlab.store.rejected import FILE, count_rejected
 from batchlab.store.seal import FileSeal, damaged, read_sealed
@@ -36,6 +37,9 @@ class SweepStatus:
 
     throughputs: int = 0
     """Machines on which its step times were measured."""
+
+    growing: int = 0
+    """Finished studies of which more was asked than is there; until it is, the smaller one answers."""
 
     problems: tuple[str, ...] = ()
     """What cannot be read of it, a sentence each."""
@@ -68,11 +72,12 @@ def _status(lab: Lab, name: str) -> SweepStatus:
         sweep = lab.sweep(name)
     except LabError as error:
         return SweepStatus(name, "cannot be read", 0, 0, 0, 0, 0, 0, problems=(str(error),))
-    finished, problems = [], []
+    finished, growing, problems = [], 0, []
     for batch_size in sweep.batch_sizes:
         try:
             if record := _sound_record(lab, sweep, batch_size):
                 finished.append(record)
+                growing += _is_growing(lab, sweep, batch_size, record)
             elif sweep.spec is None:
                 problems.append(str(not_imported(lab, name, batch_size)))
         except LabError as error:
@@ -88,6 +93,7 @@ def _status(lab: Lab, name: str) -> SweepStatus:
         incomplete=sum(count["INCOMPLETE"] for count in counts),
         measurements=sum(record["num_measurements"] for record in finished),
         throughputs=_count_throughputs(lab, sweep),
+        growing=growing,
         problems=tuple(problems),
     )
 
@@ -102,6 +108,18 @@ def _sound_record(lab: Lab, sweep: StoredSweep, batch_size: int) -> dict[str, An
         return record
 
     return lab.study_folder(sweep.name, batch_size).undisturbed(look)
+
+
+def _is_growing(lab: Lab, sweep: StoredSweep, batch_size: int, record: dict[str, Any]) -> bool:
+    """Return whether more was asked of a finished study than its record, as plain JSON, asks for."""
+    if sweep.spec is None:
+        return False
+    path = lab.study_folder(sweep.name, batch_size).folder / "study.json"
+    try:
+        study = Study.parse(record.get("study"), str(path))
+    except SpecError as error:
+        raise DamagedError(f"{error} {VERIFY}") from None
+    return lab.is_growing(sweep.spec, batch_size, study)
 
 
 def _table_seal(folder: StudyFolder, record: dict[str, Any]) -> FileSeal | None:
