@@ -7,8 +7,8 @@ import random
 import pytest
 
 from batchlab.core.confirmation import replicate_id
-from batchlab.errors import LabError, SpecError
-from batchlab.run.confirm import confirm_sweep
+from batchlab.errors import InputError, LabError
+from batchlab.run.confirm import confirm_sweep, confirmation_asked
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
@@ -163,8 +163,36 @@ def test_a_finished_lab_is_confirmed_by_its_name(make_digits, tmp_path):
 def test_fewer_seeds_than_there_are_are_refused(make_digits, tmp_path):
     run_sweep(make_digits({"sweep.confirm": CONFIRM, "sweep.batch_sizes": [16]}), tmp_path / "lab", num_workers=1)
 
-    with pytest.raises(SpecError, match="sweep.confirm"):
+    with pytest.raises(InputError) as refused:
         confirm_sweep(tmp_path / "lab", "digits", seeds=1, points=2, num_workers=1)
+
+    assert str(refused.value) == (
+        "seeds = 1 is less than the 2 that sweep digits is confirmed with, which can only become more. "
+        "Give 2 or more, or leave it out."
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "expected"),
+    [
+        (None, {}, (6, 3)),
+        (None, {"points": 1}, (6, 1)),
+        ({"seeds": 9, "points": 5}, {}, (9, 5)),
+        ({"seeds": 9, "points": 5}, {"seeds": 12}, (12, 5)),
+        ({"seeds": 9, "points": 5}, {"points": 6}, (9, 6)),
+    ],
+)
+def test_what_is_not_said_is_as_the_sweep_has_it(make_digits, before, asked, expected):
+    confirm = confirmation_asked(make_digits({"sweep.confirm": before} if before else None), **asked)
+
+    assert (confirm.seeds, confirm.points) == expected
+
+
+def test_fewer_points_are_refused_though_there_are_more_seeds(make_digits):
+    sweep = make_digits({"sweep.confirm": {"seeds": 9, "points": 5}})
+
+    with pytest.raises(InputError, match="^points = 3 is less than the 5 that sweep digits is confirmed with"):
+        confirmation_asked(sweep, seeds=12, points=3)
 
 
 def test_a_spec_that_says_nothing_of_confirming_leaves_it_as_it_is(make_digits, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,9 +19,11 @@ from batchlab.cli.options import (
     SweepOption,
     WorkersOption,
     WorkloadArgument,
+    warn,
 )
 
 if TYPE_CHECKING:
+    from batchlab.core.sweep import Sweep
     from batchlab.store.stored_sweep import StoredSweep
 
 
@@ -28,8 +31,16 @@ def confirm(
     workload: WorkloadArgument = None,
     lab: LabOption = DEFAULT_LAB,
     sweep: SweepOption = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Runs of each point; 6 is the least for 95 %.")] = 6,
-    points: Annotated[int, typer.Option("--points", min=1, help="Best points of each batch size, at the most.")] = 3,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds", min=1, help="Runs of each point; as before, or 6. 95 % takes 6 of up to 3 points, 7 of up to 6."
+        ),
+    ] = None,
+    points: Annotated[
+        int | None,
+        typer.Option("--points", min=1, help="Best points of each batch size, at the most; as before, or 3."),
+    ] = None,
     workers: WorkersOption = None,
     gpus: GpusOption = None,
     executor: ExecutorOption = "local",
@@ -42,12 +53,14 @@ def confirm(
     Run it again to go on after a stop. At the end the curve is printed, as `batchlab curve` does.
     """
     from batchlab.cli.curve import print_curve
-    from batchlab.run.confirm import confirm_sweep
+    from batchlab.run.confirm import confirm_sweep, sweep_to_confirm
     from batchlab.run.displays import make_display
     from batchlab.store.lab import Lab
 
     found = Lab.open(lab).find(workload, sweep)
-    _check_known(lab, found)
+    _check_known(lab, found, seeds, points)
+    if warning := no_interval(sweep_to_confirm(lab, found.name, seeds, points)):
+        warn(warning)
     confirm_sweep(
         lab,
         found.name,
@@ -63,17 +76,38 @@ def confirm(
     print_curve(lab, None, found.name, as_json=as_json)
 
 
-def _check_known(lab: Path, found: StoredSweep) -> None:
+def no_interval(sweep: Sweep) -> str | None:
+    """Return what to say where the seeds that confirm a sweep are too few for a 95 % interval; None elsewhere.
+
+    One of several points is the best of them by luck as well, so the more are confirmed, the more seeds it takes.
+    """
+    from batchlab.analysis.confirmed import lower_rank
+
+    confirm = sweep.search.confirm
+    points = 0 if confirm is None else min(confirm.points, sweep.search.trials)
+    if confirm is None or lower_rank(confirm.seeds, points):
+        return None
+    least = next(seeds for seeds in count(confirm.seeds) if lower_rank(seeds, points))
+    return (
+        f"seeds = {confirm.seeds} is too few for a 95 % interval where points = {points} are confirmed; "
+        f"--seeds {least} is enough"
+    )
+
+
+def _check_known(lab: Path, found: StoredSweep, seeds: int | None, points: int | None) -> None:
     """Raise LabError for a sweep that only a trainer from Python can have trained."""
     from batchlab.errors import LabError, SpecError
+    from batchlab.run.confirm import confirmation_asked
     from batchlab.spec.check import check_sweep
 
+    if found.spec is None:
+        return
     try:
-        if found.spec is not None:
-            check_sweep(found.spec)
+        check_sweep(found.spec)
     except SpecError as error:
+        asked = confirmation_asked(found.spec, seeds, points)
         call = f'batchlab.confirm_sweep("{lab}", "{found.name}", trainer=...)'
         raise LabError(
             f"Sweep {found.name} in lab {lab} was trained by code of your own: run its file of Python again with"
-            f' --set "sweep.confirm={{seeds=6, points=3}}", or confirm it from Python, {call}.'
+            f' --set "sweep.confirm={{seeds={asked.seeds}, points={asked.points}}}", or confirm it from Python, {call}.'
         ) from error

@@ -21,7 +21,7 @@ class Confirm(Value):
     written: ClassVar[str] = "a table, such as {seeds = 6, points = 3}"
 
     seeds: Annotated[int, Field(ge=1)] = 6
-    """Replicates of each point; the median of fewer than 6 has no 95 % interval."""
+    """Replicates of each point; fewer than 6, or beyond three points a few more, give no 95 % interval."""
 
     points: Annotated[int, Field(ge=1)] = 3
     """Points confirmed at the most: those that met the goal first."""

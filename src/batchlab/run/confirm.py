@@ -8,7 +8,7 @@ from batchlab.core.confirmation import Confirm
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.errors import LabError
+from batchlab.errors import InputError, LabError, shown
 from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
 from batchlab.run.runner import run_sweep
@@ -19,8 +19,8 @@ from batchlab.store.study_folder import StudyFolder
 def confirm_sweep(
     lab: Path | str,
     name: str,
-    seeds: int = 6,
-    points: int = 3,
+    seeds: int | None = None,
+    points: int | None = None,
     *,
     data_dir: Path | None = None,
     num_workers: int | None = None,
@@ -30,25 +30,12 @@ def confirm_sweep(
     trainer: Trainer | None = None,
     display: Display | None = None,
 ) -> ShownSummary | None:
-    """Train up to `points` of the best points of every batch size again, with `seeds` fresh seeds each."""
-    store = Lab.open(Path(lab))
-    stored = store.sweep(name)
-    if stored.spec is None:
-        raise LabError(
-            f"Sweep {name} in lab {lab} was imported: its points cannot be trained here. Run one of your own."
-        )
-    if stored.spec.workload.is_own_loop and trainer is None:
-        raise LabError(
-            f"Sweep {name} in lab {lab} was trained by a loop of your own, which a stored sweep never starts. Run its "
-            f'file again with --set "sweep.confirm={{seeds={seeds}, points={points}}}".'
-        )
-    _check_finished(store, stored.spec)
-    plan = stored.spec.search.model_copy(
-        update={"confirm": Confirm.parse({"seeds": seeds, "points": points}, "confirm")}
-    )
-    sweep = stored.spec.model_copy(update={"search": plan})
+    """Train up to `points` of the best points of every batch size again, with `seeds` fresh seeds each.
+
+    None means what the sweep is confirmed with already, else 6 seeds and 3 points.
+    """
     return run_sweep(
-        sweep,
+        sweep_to_confirm(Path(lab), name, seeds, points, is_own_trainer=trainer is not None),
         lab,
         data_dir=data_dir,
         num_workers=num_workers,
@@ -58,6 +45,43 @@ def confirm_sweep(
         trainer=trainer,
         display=display,
     )
+
+
+def sweep_to_confirm(
+    lab: Path, name: str, seeds: int | None = None, points: int | None = None, *, is_own_trainer: bool = False
+) -> Sweep:
+    """Return a stored sweep as it is run to be confirmed; nothing is trained. An error where it cannot be."""
+    store = Lab.open(lab)
+    stored = store.sweep(name)
+    if stored.spec is None:
+        raise LabError(
+            f"Sweep {name} in lab {lab} was imported: its points cannot be trained here. Run one of your own."
+        )
+    confirm = confirmation_asked(stored.spec, seeds, points)
+    if stored.spec.workload.is_own_loop and not is_own_trainer:
+        raise LabError(
+            f"Sweep {name} in lab {lab} was trained by a loop of your own, which a stored sweep never starts. Run its "
+            f'file again with --set "sweep.confirm={{seeds={confirm.seeds}, points={confirm.points}}}".'
+        )
+    _check_finished(store, stored.spec)
+    return stored.spec.model_copy(update={"search": stored.spec.search.model_copy(update={"confirm": confirm})})
+
+
+def confirmation_asked(sweep: Sweep, seeds: int | None = None, points: int | None = None) -> Confirm:
+    """Return how a sweep is to be confirmed: as it is already, or with more; InputError for less."""
+    before = sweep.search.confirm or Confirm()
+    asked = {
+        "seeds": before.seeds if seeds is None else seeds,
+        "points": before.points if points is None else points,
+    }
+    for name, number in asked.items() if sweep.search.confirm else ():
+        has = getattr(before, name)
+        if number < has:
+            raise InputError(
+                f"{name} = {shown(number)} is less than the {has} that sweep {sweep.name} is confirmed with, which can "
+                f"only become more. Give {has} or more, or leave it out."
+            )
+    return Confirm.parse(asked, "confirm")
 
 
 def _check_finished(lab: Lab, sweep: Sweep) -> None:
