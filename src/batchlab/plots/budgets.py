@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from batchlab.analysis import apply_example_budget, apply_step_budget, best_measurement, select_metric
 from batchlab.analysis.text import count
 from batchlab.core.goal import Goal
@@ -58,7 +60,7 @@ class Budget:
         return apply_example_budget(study, self.amount * self.num_train_examples)
 
     def series(self, studies: Sequence[StudyResult], goal: Goal) -> Series:
-        """Return the best value within the budget at every batch size that trained that long."""
+        """Return the best value within the budget at every batch size that trained that long and was evaluated."""
         return Series(
             label=self.label,
             kind="measured",
@@ -69,14 +71,16 @@ class Budget:
 
     def _point(self, study: StudyResult, goal: Goal) -> Point | None:
         within = self.apply(study)
-        best = best_measurement(within, goal) if within else None
+        is_known = within is not None and (self.amount == 0 or _has_trained(within, goal))
+        best = best_measurement(within, goal) if within and is_known else None
         return Point(study.batch_size, best.value, num_trials=best.num_trials) if best else None
 
 
 def budgets_data(sweep: TrainedSweep) -> Sheet:
     """Return the best value of the goal's metric under budgets of steps, and of epochs where it is known what one is.
 
-    A batch size takes part under a budget where its study trained that long; so a race tells of budgets up to its end.
+    A batch size takes part under a budget where its study trained that long and was evaluated after step 0; so a race
+    tells of budgets up to its end, and no network that was never trained is the best of any.
 
     >>> from batchlab.analysis import example_workload, summarise
     >>> studies = example_workload()
@@ -94,7 +98,7 @@ def budgets_data(sweep: TrainedSweep) -> Sheet:
         _panel(studies, goal, unit, num_train_examples or 1),
     )
     if not any(panel.series for panel in panels):
-        raise InputError(f"{sweep.summary.workload} has no complete trial with a value of {goal.metric}.")
+        raise InputError(_refusal(sweep.summary.workload, studies, goal))
     return Sheet(caption=_caption(sweep), columns=2, panels=panels, panel_aspect=4 / 3)
 
 
@@ -136,10 +140,28 @@ def _panel(studies: Sequence[StudyResult], goal: Goal, unit: Unit, num_train_exa
 
 
 def _with_gaps(series: Series, studies: Sequence[StudyResult]) -> Series:
-    """Return the series with a point without a value where a study did not train that long: no line leads over it."""
+    """Return the series with a point without a value where a study takes no part: no line leads over it."""
     known = {point.x: point for point in series.points}
     sizes = [study.batch_size for study in studies]
     return replace(series, points=tuple(known.get(size, Point(size, None)) for size in sizes))
+
+
+def _refusal(workload: str, studies: Sequence[StudyResult], goal: Goal) -> str:
+    """Return why no batch size takes part under any budget."""
+    if any(_has_trained(study, goal) for study in studies):
+        return (
+            f"{workload} has no value of {goal.metric} between step 0 and the largest of the budgets that are drawn. "
+            "Draw figure curves, or evaluate more often."
+        )
+    return f"{workload} has no complete trial with a value of {goal.metric} after step 0."
+
+
+def _has_trained(study: StudyResult, goal: Goal) -> bool:
+    """Return whether a complete trial has a value of the goal's metric after step 0."""
+    rows = study.measurements
+    is_complete = np.isin(rows.trial_id, [trial.trial_id for trial in study.first_complete()])
+    values = rows.metrics.get(goal.metric, np.full(len(rows), np.nan))
+    return bool(np.any(is_complete & (rows.step > 0) & ~np.isnan(values)))
 
 
 def _length(study: StudyResult, unit: Unit) -> int:
@@ -150,7 +172,7 @@ def _caption(sweep: TrainedSweep) -> str:
     trials = span(row.num_trials for row in sweep.rows)
     found = [
         f"{sweep.summary.workload}: the best {sweep.summary.goal.metric} of n = {trials} complete trials within a "
-        "budget. A batch size takes part where its study trained that long."
+        "budget. A batch size takes part where its study trained that long, and was evaluated in it after step 0."
     ]
     if sweep.is_cut_short:
         found.append("A race ended studies early: of longer budgets they tell nothing.")
