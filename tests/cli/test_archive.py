@@ -130,6 +130,13 @@ def test_curve_status_and_report_read_an_imported_lab(call, lab):
     assert WORKLOAD in Path("report.html").read_text()
 
 
+def test_an_imported_sweep_is_not_confirmed(refused, lab):
+    assert refused("confirm", "--lab", "lab") == (
+        "batchlab: Sweep mnist--simple_cnn_base--nesterov_momentum in lab lab was imported: its points cannot be "
+        "trained here. Run one of your own.\n"
+    )
+
+
 def test_figures_of_trials_read_an_imported_lab(call, refused, lab):
     """Trial 3 has 0.008 at step 200 or 100; of the 55,000 examples of an epoch 4,800 and 9,600 were seen."""
     answers = [call("figure", "curves", "--against", "examples"), call("figure", "budgets")]

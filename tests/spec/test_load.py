@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from batchlab.catalogue.paper import paper_names
+from batchlab.core.confirmation import Confirm
 from batchlab.errors import SpecError
 from batchlab.spec.load import builtin_names, load_sweep
 
@@ -46,6 +48,24 @@ def test_every_built_in_study_is_sound(name):
 
     assert sweep.name == name
     assert len(sweep.studies()) == len(sweep.search.batch_sizes) > 3
+
+
+@pytest.mark.parametrize(
+    ("name", "is_confirmed"),
+    [
+        ("digits", True),
+        ("mnist-fc", True),
+        ("mnist-cnn", True),
+        ("fashion-cnn", True),
+        ("nqm", False),  # exact: there are no seeds
+        # The paper quotes the best of its trials.
+        *((f"paper:{name}", False) for name in paper_names()),
+    ],
+)
+def test_built_in_networks_are_confirmed_and_workloads_of_the_paper_are_not(name, is_confirmed):
+    confirm = load_sweep(name).search.confirm
+
+    assert confirm == (Confirm(seeds=6, points=3) if is_confirmed else None)
 
 
 def test_a_spec_file_is_read(write_spec):
