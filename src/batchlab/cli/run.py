@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 10.0
 """How long a process of torchrun with a bad spec waits for the first one to say so."""
 
+LEAST_SAVING = 1.1
+"""The least factor that is named: rounded, a smaller one would be "1 times", and it is nothing to speak of."""
+
 
 def run(
     spec: Annotated[
@@ -181,8 +184,11 @@ def _saving(trained: int, full: int) -> str:
     'The race trained 1,000 steps; every trial to its budget would be 40,000 (40 times).'
     >>> _saving(40_000, 40_000)
     'The race trained 40,000 steps, no fewer than every trial to its budget would: 40,000.'
+    >>> _saving(872_730, 900_000)
+    'The race trained 872,730 steps; every trial to its budget would be 900,000.'
     """
     if full <= trained:
         return f"The race trained {trained:,} steps, no fewer than every trial to its budget would: {full:,}."
     times = f"{full / trained:.2g}" if full < 10 * trained else f"{full / trained:.0f}"
-    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,} ({times} times)."
+    factor = f" ({times} times)" if full >= LEAST_SAVING * trained else ""
+    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,}{factor}."
