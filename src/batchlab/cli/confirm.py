@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,13 +80,15 @@ def no_interval(sweep: Sweep) -> str | None:
 
     One of several points is the best of them by luck as well, so the more are confirmed, the more seeds it takes.
     """
-    from batchlab.analysis.confirmed import lower_rank
+    from batchlab.analysis.answers.confirmed import fewest_seeds
 
     confirm = sweep.search.confirm
-    points = 0 if confirm is None else min(confirm.points, sweep.search.trials)
-    if confirm is None or lower_rank(confirm.seeds, points):
+    if confirm is None:
         return None
-    least = next(seeds for seeds in count(confirm.seeds) if lower_rank(seeds, points))
+    points = min(confirm.points, sweep.search.trials)
+    least = fewest_seeds(points)
+    if confirm.seeds >= least:
+        return None
     return (
         f"seeds = {confirm.seeds} is too few for a 95 % interval where points = {points} are confirmed; "
         f"--seeds {least} is enough"
