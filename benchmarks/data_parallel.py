@@ -32,12 +32,12 @@ from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named
 from batchlab.data.base import Dataset, Examples
 from batchlab.engine.base import Point
-from batchlab.engine.exchange import Distributed
-from batchlab.engine.group import meet
+from batchlab.engine.gang.exchange import Distributed
+from batchlab.engine.gang.group import meet
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.models.registry import build_model
 from batchlab.run.environment import environment
-from batchlab.run.worker import worker_environment
+from batchlab.run.executors.worker import worker_environment
 
 METAPARAMETERS = {"learning_rate": 1e-3, "momentum": 0.9}
 NUM_EXAMPLES = 4096

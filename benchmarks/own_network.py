@@ -31,7 +31,7 @@ from batchlab.optim.layout import Layout
 from batchlab.optim.registry import load_optimizer
 from batchlab.own.torch_sweep import TorchSweep
 from batchlab.run.environment import environment
-from batchlab.run.worker import worker_environment
+from batchlab.run.executors.worker import worker_environment
 
 ROUNDS = 5
 POINT = {"learning_rate": 1e-3, "momentum": 0.9}

@@ -32,7 +32,7 @@ from batchlab.plan.scaling import measure_throughput
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.planned import measured_throughput, plan_summary
 from batchlab.run.answer import answer
-from batchlab.run.executors import make_executor
+from batchlab.run.executors.choose import make_executor
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 

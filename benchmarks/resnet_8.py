@@ -28,7 +28,7 @@ from batchlab.data.base import Dataset
 from batchlab.engine.base import Point
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.run.environment import environment
-from batchlab.run.worker import worker_environment
+from batchlab.run.executors.worker import worker_environment
 
 METAPARAMETERS = {"learning_rate": 1e-3, "momentum": 0.9}
 ROUNDS = 5

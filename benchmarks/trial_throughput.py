@@ -41,8 +41,8 @@ from batchlab.engine.loop import train
 from batchlab.engine.pack_size import calibrate
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.run.environment import environment
+from batchlab.run.executors.worker import worker_environment
 from batchlab.run.runner import run_sweep
-from batchlab.run.worker import worker_environment
 from batchlab.search.samplers import draw_points
 from batchlab.store.lab import Lab
 

@@ -22,10 +22,10 @@ import json, sys, time
 from pathlib import Path
 import batchlab.spec.load, batchlab.run.runner, batchlab.run.displays, batchlab.cli.commands
 if "networks" in sys.argv:
-    import batchlab.engine.buildable, batchlab.engine.torch_trainer
+    import batchlab.engine.checks.buildable, batchlab.engine.torch_trainer
     sys.argv.remove("networks")
-    batchlab.engine.buildable.torch.nn.functional.conv2d(
-        *(batchlab.engine.buildable.torch.empty(1, 1, 3, 3, device="meta") for _ in range(2)))
+    batchlab.engine.checks.buildable.torch.nn.functional.conv2d(
+        *(batchlab.engine.checks.buildable.torch.empty(1, 1, 3, 3, device="meta") for _ in range(2)))
 if sys.argv[1] == "import":
     import batchlab.store.archive.importer, batchlab.cli.archive
 from batchlab.cli import main

@@ -83,7 +83,7 @@ def interrupted(small_spec, number, moment):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("moment", ["typer", "pydantic", "batchlab.run.executor"])
+@pytest.mark.parametrize("moment", ["typer", "pydantic", "batchlab.run.executors.executor"])
 def test_three_quick_signals_during_imports_are_one_line(small_spec, number, moment):
     code, said = interrupted(small_spec, number, moment)
 

@@ -1,4 +1,4 @@
-"""What every executor promises (`run/executor.py`), as tests that run over each: `ExecutorContract`, by inheritance.
+"""What every executor promises (`run/executors/executor.py`), as tests over each: `ExecutorContract`, by inheritance.
 
 A class of tests for one executor has the fixture `make_executor(trainer, batch_sizes)`, which makes one with a single
 worker, and `kill_worker(executor)`, which kills that worker, or None where it cannot die alone.
@@ -22,7 +22,7 @@ from batchlab.engine.base import Point, Trainer
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import InputError, TrialError
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.executor import Failed, Finished, Lost, Passing, Paused, Progress, Saved, Stopped
+from batchlab.run.executors.executor import Failed, Finished, Lost, Passing, Paused, Progress, Saved, Stopped
 from batchlab.run.pack import Hooks, PackTask, UnusableCheckpointError, train_pack
 from batchlab.run.shelf import Shelf
 from batchlab.store.study_folder import StudyFolder

@@ -246,7 +246,7 @@ def test_a_step_that_is_computed_again_counts_once_in_running_averages(make_digi
         return computed[-1]
 
     monkeypatch.setattr(program, "_loss_sums", limited)
-    monkeypatch.setattr("batchlab.engine.sharing.halved", lambda size, ghost_size: max(64, size // 2))
+    monkeypatch.setattr("batchlab.engine.gang.sharing.halved", lambda size, ghost_size: max(64, size // 2))
     for each in (program, expected):
         each._differentiate(first_batch(each))
 

@@ -285,7 +285,7 @@ def test_a_step_that_is_computed_again_is_seen_once(make_digits_study, monkeypat
         return loss_sums(microbatch, *details)
 
     monkeypatch.setattr(program, "_loss_sums", limited)
-    monkeypatch.setattr("batchlab.engine.sharing.halved", lambda size, ghost_size: 5)
+    monkeypatch.setattr("batchlab.engine.gang.sharing.halved", lambda size, ghost_size: 5)
 
     assert equal(trained(program, 1), trained(expected, 1))
     assert len(computed) == 1 + 2 + 2

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from batchlab.engine.base import Point
-from batchlab.engine.exchange import Exchange
+from batchlab.engine.gang.exchange import Exchange
 from batchlab.own.torch_sweep import TorchSweep
 
 

@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 from batchlab.engine.base import Point
-from batchlab.engine.exchange import ALONE
+from batchlab.engine.gang.exchange import ALONE
 from batchlab.errors import SpecError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
-from tests.engine.gang import Gang
+from tests.engine.gang.cases import Gang
 from tests.own.shared import sweep_of, trained
 
 KINDS = ("tensors", "dataset", "regression", "step", "step dataset")

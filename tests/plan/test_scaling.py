@@ -15,7 +15,7 @@ from batchlab.analysis.times.link import FittedLink, StepExchange
 from batchlab.core.sweep import Sweep
 from batchlab.engine import timing
 from batchlab.engine.device import device_label
-from batchlab.engine.exchange_timing import SUM_BYTES
+from batchlab.engine.gang.exchange_timing import SUM_BYTES
 from batchlab.errors import InputError, SpecError
 from batchlab.link.hub import check_link
 from batchlab.link.link import Link
@@ -23,7 +23,7 @@ from batchlab.plan import scaling, teams
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.plan_words import plan_notes
 from batchlab.report.planned import measured_throughput
-from batchlab.run.here import HereExecutor
+from batchlab.run.executors.here import HereExecutor
 from batchlab.run.trainers import make_trainer
 from batchlab.spec.load import load_sweep
 

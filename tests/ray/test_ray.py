@@ -44,7 +44,7 @@ def surroundings(cluster, tmp_path, monkeypatch):
 class TestRay(ExecutorContract):
     @pytest.fixture
     def make_executor(self):
-        from batchlab.run.ray import RayExecutor
+        from batchlab.run.executors.ray import RayExecutor
 
         return lambda trainer, batch_sizes: RayExecutor(trainer, num_workers=1)
 
@@ -66,7 +66,7 @@ def fail():
 
 
 def test_a_worker_that_cannot_start_ends_the_run_with_one_line(cluster):
-    from batchlab.run.ray import RayExecutor
+    from batchlab.run.executors.ray import RayExecutor
 
     with pytest.raises(TrialError, match="could not start: .*no such module here.*Every node needs batchlab") as caught:
         RayExecutor(Unmakeable(), num_workers=1)

@@ -12,7 +12,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.run import estimate as module
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.estimate import Clue, _estimate, _of_all, estimate_sweep
-from batchlab.run.executor import Finished
+from batchlab.run.executors.executor import Finished
 from batchlab.run.pack_size_cache import Calibration, recall, remember
 from batchlab.run.pilot import Pilot
 from batchlab.run.progress import nearest_size

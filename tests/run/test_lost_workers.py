@@ -17,7 +17,7 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
-from batchlab.run.executors import choose_executor
+from batchlab.run.executors.choose import choose_executor
 from batchlab.run.runner import _Runner, run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab

@@ -14,7 +14,7 @@ from batchlab.core.trial import Status
 from batchlab.errors import Interrupted, LabLockedError, SpecError, TrialError
 from batchlab.run import runner
 from batchlab.run.displays import SilentDisplay
-from batchlab.run.executor import Paused
+from batchlab.run.executors.executor import Paused
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab

@@ -45,6 +45,21 @@ def estimate(value: float, low: float | None, high: float | None) -> str:
     return interval if low is None or high is None else f"{significant(value)} ({interval})"
 
 
+LEAST_FACTOR = 1.1
+"""Rounded, a smaller factor would be "1 times", and it is nothing to speak of."""
+
+
+def in_times(more: float, less: float) -> str:
+    """Return how many times one number is another, as it stands behind it; nothing for hardly more.
+
+    >>> in_times(40_000, 1_000), in_times(2_500, 1_000), in_times(1_050, 1_000)
+    (' (40 times)', ' (2.5 times)', '')
+    """
+    if more < LEAST_FACTOR * less:
+        return ""
+    return f" ({more / less:.2g} times)" if more < 10 * less else f" ({more / less:,.0f} times)"
+
+
 def listed(batch_sizes: Iterable[int]) -> str:
     """Return batch sizes as a sentence lists them.
 

@@ -96,7 +96,7 @@ def _facts(sweep: Sweep, finished: tuple[int, ...], num_workers: int) -> dict[st
 
 def _print_loop(sweep: Sweep, finished: tuple[int, ...], workers: int | None, as_json: bool) -> None:
     """Print the studies of a loop of the user's own, of which nothing is run: what it costs is not known."""
-    from batchlab.run.executors import default_workers
+    from batchlab.run.executors.choose import default_workers
     from batchlab.search.samplers import draw_points
 
     num_workers = workers or default_workers(sweep)

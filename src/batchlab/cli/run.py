@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 10.0
 """How long a process of torchrun with a bad spec waits for the first one to say so."""
 
-LEAST_SAVING = 1.1
-"""The least factor that is named: rounded, a smaller one would be "1 times", and it is nothing to speak of."""
-
 
 def run(
     spec: Annotated[
@@ -72,7 +69,7 @@ def run(
     wanted = None if only is None else parse_only(only, sweep)
     if dry_run:
         from batchlab.cli.dry_run import print_dry_run
-        from batchlab.run.executors import check_kind
+        from batchlab.run.executors.choose import check_kind
 
         check_kind(executor)
 
@@ -189,6 +186,6 @@ def _saving(trained: int, full: int) -> str:
     """
     if full <= trained:
         return f"The race trained {trained:,} steps, no fewer than every trial to its budget would: {full:,}."
-    times = f"{full / trained:.2g}" if full < 10 * trained else f"{full / trained:.0f}"
-    factor = f" ({times} times)" if full >= LEAST_SAVING * trained else ""
-    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,}{factor}."
+    from batchlab.analysis.text import in_times
+
+    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,}{in_times(full, trained)}."

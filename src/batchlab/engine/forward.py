@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from batchlab.engine.exchange import ALONE, Exchange
+from batchlab.engine.gang.exchange import ALONE, Exchange
 from batchlab.engine.global_random import fork_rng
 from batchlab.engine.parameters import ParameterMatrix
 from batchlab.errors import TrainerError

@@ -10,7 +10,7 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Program, can_train
-from batchlab.engine.measured import check_measured, is_ours
+from batchlab.engine.checks.measured import check_measured, is_ours
 from batchlab.errors import TrainerError
 
 

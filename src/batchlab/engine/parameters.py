@@ -9,8 +9,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from batchlab.engine.buckets import Buckets
-from batchlab.engine.exchange import ALONE, Exchange
+from batchlab.engine.gang.buckets import Buckets
+from batchlab.engine.gang.exchange import ALONE, Exchange
 from batchlab.models.packed import in_place
 from batchlab.optim.layout import Layout
 

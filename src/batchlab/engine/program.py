@@ -12,8 +12,9 @@ from torch import Tensor
 from batchlab.core.study import Study
 from batchlab.engine.arrays import as_bits, as_numbers, from_bits
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import in_dtype, make_forward
+from batchlab.engine.gang.exchange import ALONE, Exchange
+from batchlab.engine.gang.sharing import share_trials
 from batchlab.engine.global_random import fork_rng
 from batchlab.engine.lockstep import Lockstep
 from batchlab.engine.microbatch import MicrobatchSize, first_microbatch, may_run_out
@@ -21,7 +22,6 @@ from batchlab.engine.noise import Noise
 from batchlab.engine.observer import Observer
 from batchlab.engine.observing import Observing
 from batchlab.engine.parameters import ParameterMatrix
-from batchlab.engine.sharing import share_trials
 from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.timetable import Timetable
 from batchlab.engine.trainable import Trainable

@@ -19,7 +19,7 @@ from torch import Tensor
 from batchlab.core.clock import Clock, constant_examples
 from batchlab.core.study import Study
 from batchlab.data.order import ExampleOrder
-from batchlab.engine.share import Share
+from batchlab.engine.gang.share import Share
 
 
 class Microbatch(Protocol):

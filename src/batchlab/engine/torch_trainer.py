@@ -12,10 +12,10 @@ import numpy as np
 from batchlab.core.study import Study
 from batchlab.data.base import METRICS, Dataset, DatasetFacts, Examples, train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
-from batchlab.engine.check import check_network
+from batchlab.engine.checks.check import check_network
 from batchlab.engine.device import find_device
+from batchlab.engine.gang.share import OBSERVED_BY_ONE, Share
 from batchlab.engine.observer import Observer, observed_metrics
-from batchlab.engine.share import OBSERVED_BY_ONE, Share
 from batchlab.engine.shared import MappedArray, SharedArray, share
 from batchlab.errors import SpecError
 from batchlab.models.registry import build_model, ghost_size, is_packable
@@ -23,7 +23,7 @@ from batchlab.models.registry import build_model, ghost_size, is_packable
 if TYPE_CHECKING:
     import torch
 
-    from batchlab.engine.exchange import Exchange
+    from batchlab.engine.gang.exchange import Exchange
     from batchlab.engine.program import TorchProgram
     from batchlab.engine.source import Split
 
@@ -62,7 +62,7 @@ class TorchTrainer:
 
     def check_buildable(self, study: Study) -> None:
         """Raise SpecError where the network cannot be built for the examples that were read, or is too large."""
-        from batchlab.engine.buildable import check_buildable
+        from batchlab.engine.checks.buildable import check_buildable
 
         check_buildable(study, self._facts, self._device)
 
@@ -89,7 +89,7 @@ class TorchTrainer:
         self, study: Study, points: Sequence[Point], state: Mapping[str, np.ndarray] | None = None
     ) -> TorchProgram:
         """Return the program for these points, at step 0 or as `state` left it."""
-        from batchlab.engine.exchange import ALONE
+        from batchlab.engine.gang.exchange import ALONE
         from batchlab.engine.objectives import OBJECTIVES
         from batchlab.engine.problem import Problem
         from batchlab.engine.program import TorchProgram

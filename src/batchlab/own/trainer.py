@@ -16,17 +16,17 @@ from torch.nn.parameter import is_lazy
 from batchlab.core.study import Study
 from batchlab.data.base import train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
-from batchlab.engine.check import check_training
+from batchlab.engine.checks.check import check_training
 from batchlab.engine.device import find_device
-from batchlab.engine.exchange import ALONE, Exchange
 from batchlab.engine.forward import make_forward
+from batchlab.engine.gang.exchange import ALONE, Exchange
+from batchlab.engine.gang.share import OBSERVED_BY_ONE
+from batchlab.engine.gang.sharing import share_of
 from batchlab.engine.global_random import fork_rng, state_outside_torch
 from batchlab.engine.observer import Observer, observed_metrics
 from batchlab.engine.parameters import trained_parameters
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
-from batchlab.engine.share import OBSERVED_BY_ONE
-from batchlab.engine.sharing import share_of
 from batchlab.engine.source import Source, Split
 from batchlab.errors import SpecError, TrainerError
 from batchlab.own.content import moved

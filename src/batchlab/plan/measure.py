@@ -10,7 +10,7 @@ from typing import Any
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.device import device_label
-from batchlab.engine.exchange_timing import SUM_BYTES
+from batchlab.engine.gang.exchange_timing import SUM_BYTES
 from batchlab.engine.timing import harmless, time_steps
 from batchlab.errors import TrialError
 from batchlab.plan.teams import Team

@@ -25,7 +25,7 @@ from batchlab.plan.measure import SECONDS, measure, measure_sum
 from batchlab.plan.teams import Teams, start_teams
 from batchlab.plan.train_examples import num_train_examples
 from batchlab.run.environment import environment
-from batchlab.run.executors import check_gang
+from batchlab.run.executors.choose import check_gang
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.throughput import MeasuredLink, MeasuredSteps, MeasuredSums, ThroughputRecord
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
-from batchlab.engine.exchange_timing import ExchangingTrainer
+from batchlab.engine.gang.exchange_timing import ExchangingTrainer
 from batchlab.link.hub import check_held
 from batchlab.link.hub_process import Joined
-from batchlab.run.executor import Executor
-from batchlab.run.executors import make_executor
-from batchlab.run.gpus import count_workers, find_gpus
+from batchlab.run.executors.choose import make_executor
+from batchlab.run.executors.executor import Executor
+from batchlab.run.executors.gpus import count_workers, find_gpus
 
 
 @dataclass(frozen=True)

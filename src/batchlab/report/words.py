@@ -12,7 +12,7 @@ from batchlab.analysis.answers.best_of import MIN_TRIALS
 from batchlab.analysis.answers.confirmed import fewest_seeds
 from batchlab.analysis.curve.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.interval import Interval
-from batchlab.analysis.text import bounds, count, estimate, listed, significant
+from batchlab.analysis.text import bounds, count, estimate, in_times, listed, significant
 from batchlab.core.goal import Goal
 from batchlab.report.tables import best_interval, format_steps, span
 
@@ -125,8 +125,7 @@ def training_cost(protocol: Mapping[str, Any]) -> str | None:
     confirming = f"; confirming the best points took {count(again)} more" if again else ""
     if protocol.get("protocol") != "race" or not full or full <= trained:
         return f"The search trained {count(trained)} steps{confirming}."
-    factor = f"{full / trained:.2g}" if full < 10 * trained else f"{full / trained:,.0f}"
-    every = f"every trial to its budget would be {count(full)} ({factor} times)"
+    every = f"every trial to its budget would be {count(full)}{in_times(full, trained)}"
     return f"The search trained {count(trained)} steps, where {every}{confirming}."
 
 

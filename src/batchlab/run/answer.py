@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from batchlab.run.deaths import Deaths
 from batchlab.run.errand import Errand
-from batchlab.run.executor import Executor, Failed, Finished, Lost
+from batchlab.run.executors.deaths import Deaths
+from batchlab.run.executors.executor import Executor, Failed, Finished, Lost
 
 
 def answer(

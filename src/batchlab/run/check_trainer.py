@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
-from batchlab.engine.contract import check_program, check_promises
+from batchlab.engine.checks.contract import check_program, check_promises
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.run.answer import answer
-from batchlab.run.executors import make_executor
+from batchlab.run.executors.choose import make_executor
 from batchlab.search.samplers import draw_points
 
 NUM_POINTS = 2

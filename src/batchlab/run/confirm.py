@@ -91,7 +91,7 @@ def _check_finished(lab: Lab, sweep: Sweep) -> None:
     if unfinished:
         raise LabError(
             f"Sweep {sweep.name} in lab {lab.folder} is not finished at batch size {unfinished}. Run it to its end "
-            "first: batchlab run, with the settings that it was last run with."
+            "first: batchlab run, with the settings that it was last run with but for --only."
         )
 
 

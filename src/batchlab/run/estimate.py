@@ -16,8 +16,8 @@ from batchlab.engine.base import Point, Trainer
 from batchlab.run import pack_size_cache
 from batchlab.run.answer import answer
 from batchlab.run.errand import CalibrateTask, Errand
-from batchlab.run.executor import Executor
-from batchlab.run.executors import check_gangs, make_executor
+from batchlab.run.executors.choose import check_gangs, make_executor
+from batchlab.run.executors.executor import Executor
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.pilot import TRIALS, Pilot, PilotTask
 from batchlab.run.progress import count_evaluations, steps_by_neighbour

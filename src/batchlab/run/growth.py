@@ -17,7 +17,7 @@ from batchlab.core.growth import study_changes
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.core.trial import Status, Trial
-from batchlab.engine.check import knows_budget
+from batchlab.engine.checks.check import knows_budget
 from batchlab.errors import VERIFY, DamagedError, LabError, SpecError
 from batchlab.files import read_bounded, write_file
 from batchlab.run.part import Part

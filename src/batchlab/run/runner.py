@@ -23,18 +23,18 @@ from batchlab.report.answers import summarise, with_plan
 from batchlab.report.shown import ShownSummary
 from batchlab.run import pack_size_cache
 from batchlab.run.check_trainer import check_own_trainer
-from batchlab.run.deaths import Deaths, spell_trials
 from batchlab.run.displays import Display, default_display
 from batchlab.run.errand import CalibrateTask
-from batchlab.run.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
-from batchlab.run.executors import StartExecutor, check_counts, choose_executor
+from batchlab.run.executors.choose import StartExecutor, check_counts, choose_executor
+from batchlab.run.executors.deaths import Deaths, spell_trials
+from batchlab.run.executors.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
+from batchlab.run.executors.torchrun import assembled, check_left_to_torchrun
 from batchlab.run.finished import as_stored
 from batchlab.run.growth import check_budget, check_same_trainer
 from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
 from batchlab.run.study_run import StudyRun
-from batchlab.run.torchrun import assembled, check_left_to_torchrun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside

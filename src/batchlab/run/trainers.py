@@ -28,7 +28,7 @@ def make_trainer(sweep: Sweep, data_dir: Path | None, observers: Sequence[Observ
     start_tracker()  # before there is anything in shared memory
     if sweep.workload.is_closed_form:
         return quadratic.QuadraticTrainer()
-    from batchlab.engine.buildable import check_buildable
+    from batchlab.engine.checks.buildable import check_buildable
     from batchlab.engine.torch_trainer import TorchTrainer
 
     largest, engine = sweep.studies()[-1], sweep.engine

@@ -1,0 +1,53 @@
+"""How often a task may cost its worker the life."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from batchlab.core.confirmation import REPLICATE_STRIDE
+from batchlab.errors import TrialError
+from batchlab.run.executors.executor import Lost
+
+MOST_DEATHS = 3
+"""In a row, without a checkpoint in between."""
+
+
+class Deaths:
+    """Counts, for each task, the workers that died at it since it last got on."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Any] = Counter()
+        self.has_any = False
+
+    def add(self, lost: Lost, work: str, *, saves: bool) -> None:
+        """Count one more; TrialError where it was the last that `work`, such as `training trial 3`, may cost.
+
+        `saves` says whether that is work of which checkpoints are kept.
+        """
+        self.has_any = True
+        self._counts[lost.key] += 1
+        if self._counts[lost.key] == MOST_DEATHS:
+            while_saving = " before a new checkpoint was kept" if saves else ""
+            way = ", or with a smaller engine.checkpoint_seconds if workers are killed now and then" if saves else ""
+            raise TrialError(
+                f"The worker {work} died {MOST_DEATHS} times in a row{while_saving} ({lost.why}). Run the same command "
+                f"again to go on, with fewer --workers if memory is short{way}."
+            )
+
+    def forget(self, key: Any) -> None:
+        """Take note that a task has got on."""
+        self._counts.pop(key, None)
+
+
+def spell_trials(trial_ids: tuple[int, ...]) -> str:
+    """Return some trials in a few words.
+
+    >>> spell_trials((3,)), spell_trials((0, 1, 2, 7))
+    ('trial 3', '4 trials from 0 to 7')
+    """
+    if min(trial_ids) >= REPLICATE_STRIDE:
+        return f"{len(trial_ids)} replicates"
+    if len(trial_ids) == 1:
+        return f"trial {trial_ids[0]}"
+    return f"{len(trial_ids)} trials from {min(trial_ids)} to {max(trial_ids)}"
