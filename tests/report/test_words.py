@@ -364,6 +364,8 @@ def test_fit_details_name_what_was_fitted_and_what_contradicts_it(make_summary):
     found = dict(words.fit_facts(summary.fit))
 
     assert found["Fitted to"] == "minima"
+    late = dict(words.fit_facts(replace(summary.fit, lateness=1.05)))["Fitted to"]
+    assert late == "minima, each in the middle of the gap before its evaluation, 5 % earlier"
     assert " to " in found["95 % interval"]
     assert found["Largest deviation from the curve"].endswith(" %")
     assert "AIC" in found["Alternative S_min + (E_min / B)^a"]

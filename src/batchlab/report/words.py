@@ -68,7 +68,7 @@ def left_out(number: int, of: str = "its archive") -> str:
 def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     """Return the details of a fit as terms with their values."""
     facts = [
-        ("Fitted to", _ESTIMANDS[fit.estimand]),
+        ("Fitted to", _fitted_to(fit)),
         ("Steps with an unlimited batch, S_min", significant(fit.s_min)),
         ("Examples with the smallest batch, E_min", significant(fit.e_min)),
         ("Critical batch size, E_min / S_min", "not bounded" if fit.b_crit is None else significant(fit.b_crit)),
@@ -82,6 +82,13 @@ def fit_facts(fit: CriticalBatchFit) -> list[tuple[str, str]]:
     if fit.contradicted_by:
         facts.append(("Trained for more steps than the fit predicts", f"batch size {listed(fit.contradicted_by)}"))
     return facts
+
+
+def _fitted_to(fit: CriticalBatchFit) -> str:
+    late = deviation(math.log(fit.lateness))
+    if late < 0.1:
+        return _ESTIMANDS[fit.estimand]
+    return f"{_ESTIMANDS[fit.estimand]}, each in the middle of the gap before its evaluation, {late:.2g} % earlier"
 
 
 def deviation(residual: float) -> float:
