@@ -281,6 +281,7 @@ def test_a_dry_run_leaves_out_what_is_finished_in_the_lab(call, small_spec):
     told = json.loads(call("run", small_spec, "--dry-run", "--json").out)
     finished = call("run", small_spec, "--dry-run", "--set", "sweep.batch_sizes=[4]")
     grown = json.loads(call("run", small_spec, "--dry-run", "--json", "--set", "sweep.max_steps=300").out)
+    growing = call("run", small_spec, "--dry-run", "--set", "sweep.max_steps=300")
 
     assert "finished in lab and left out: batch size 4" in answer.err
     assert [line.split(":")[0] for line in answer.err.splitlines()][1:] == ["batch size     64"]
@@ -288,6 +289,11 @@ def test_a_dry_run_leaves_out_what_is_finished_in_the_lab(call, small_spec):
     assert (finished.code, finished.out) == (0, "")
     assert 'sweep "small" is finished in lab as it is asked for: nothing would be trained' in finished.err
     assert (grown["finished"], [study["batch_size"] for study in grown["studies"]]) == ([], [4, 64])
+    assert "begun in lab and counted whole, what is trained already included: batch size 4" in growing.err
+
+
+def test_a_dry_run_of_some_points_only_is_refused(refused, small_spec):
+    assert "a dry run counts all points of a study" in refused("run", small_spec, "--dry-run", "--only", "0..1")
 
 
 def test_a_dry_run_of_another_spec_than_the_labs_is_refused_as_the_run_would_be(call, refused, small_spec):

@@ -44,12 +44,16 @@ def print_dry_run(
     trainer: Trainer | None = None,
 ) -> None:
     """Print each study that is not finished with its cost; say on stderr how far the measurements are."""
+    from batchlab.analysis.text import listed
     from batchlab.optim.registry import with_defaults
-    from batchlab.run.finished import as_stored
+    from batchlab.run.finished import as_stored, has_begun
 
     sweep, finished = as_stored(sweep if trainer else with_defaults(sweep), lab)
     if finished and not as_json:
         warn(_what_is_finished(sweep, tuple(finished), lab))
+    begun = tuple(size for size in has_begun(sweep, lab) if size not in finished)
+    if begun and not as_json:
+        warn(f"begun in {lab} and counted whole, what is trained already included: batch size {listed(begun)}")
     if tuple(finished) == sweep.search.batch_sizes and not as_json:
         return
     if sweep.workload.is_own_loop:

@@ -72,7 +72,8 @@ def run(
         from batchlab.run.executors.choose import check_kind
 
         check_kind(executor)
-
+        if wanted is not None:
+            raise typer.BadParameter("--only and --dry-run: a dry run counts all points of a study; leave one out")
         print_dry_run(sweep, lab, data, workers, as_json, None if own is None else own.make_trainer())
         return
     from batchlab.cli.curve import print_curve

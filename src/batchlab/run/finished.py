@@ -34,6 +34,15 @@ def as_stored(sweep: Sweep, lab: Path) -> tuple[Sweep, dict[int, int | None]]:
     return sweep, finished
 
 
+def has_begun(sweep: Sweep, lab: Path) -> tuple[int, ...]:
+    """Return the batch sizes of which a lab holds something: a part of the search, or all of a smaller one."""
+    if not is_there(lab / "lab.json"):
+        return ()
+    store = Lab.open(lab)
+    sizes = sweep.search.batch_sizes
+    return tuple(size for size in sizes if store.study_folder(sweep.name, size).has_begun())
+
+
 def is_confirmed(study: Study, complete: list[Outcome], confirmation: Confirmation | None) -> bool:
     """Return whether a finished search has the replicates that the study asks for."""
     if confirmation is None or study.confirm is None:
