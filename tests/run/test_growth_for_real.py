@@ -21,7 +21,7 @@ DIGITS = [
 WILD = ["search_space.learning_rate={min = 1e-2, max = 1e3, scale = 'log'}"]
 FC = [
     FEW,
-    *("sweep.batch_sizes=[64,512]", "sweep.trials=4", "sweep.max_steps=300", "engine.pack_size=2"),
+    *("sweep.batch_sizes=[32,64,128,512]", "sweep.trials=8", "sweep.max_steps=300", "engine.pack_size=2"),
     *("sweep.goal='val/classification_error < 0.1'", "sweep.race_factor=1.2", *WILD),
 ]
 CONFIRM = "sweep.confirm={seeds = 2, points = 1}"
@@ -71,7 +71,11 @@ def test_digits_grow_as_if_begun_at_that_size(tmp_path, small, large, wild):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [["sweep.trials=10"], ["sweep.race_factor=1.5"]], ids=["trials", "race factor"])
+@pytest.mark.parametrize(
+    "more",
+    [["sweep.trials=32"], ["sweep.race_factor=1.5"], ["sweep.batch_sizes=[16,32,48,64,96,128,256,512]"]],
+    ids=["trials", "race factor", "batch sizes"],
+)
 def test_mnist_grows_as_if_begun_at_that_size(tmp_path, shared_data, more):
     grown = run("mnist-fc", FC, tmp_path / "grown", shared_data)
     run("mnist-fc", [*FC, *more], grown, shared_data)
