@@ -21,7 +21,7 @@ from batchlab.analysis.answers.gap import earliest_step
 from batchlab.analysis.answers.headline import Estimate, Headline
 from batchlab.analysis.answers.measured import check_measured
 from batchlab.analysis.answers.stuck import count_stuck
-from batchlab.analysis.answers.trained import ended_alone, last_measured
+from batchlab.analysis.answers.trained import ended_alone, last_measured, measured_steps_of
 from batchlab.core.goal import Goal
 from batchlab.core.measurement import Measurements
 from batchlab.core.protocol import IMPORTED, Protocol
@@ -177,7 +177,8 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
     """
     reached = sorted((step, trial_id) for trial_id, step in steps_by_trial.items() if step is not None)
     reached_steps = tuple(step for step, _ in reached)
-    missed = [trial_id for trial_id, step in steps_by_trial.items() if step is None]
+    measured = measured_steps_of(result, goal.metric, steps_by_trial.keys())
+    missed = [steps for trial_id, steps in measured.items() if steps_by_trial[trial_id] is None]
     trials = {trial.trial_id: trial for trial in result.trials}
     best = trials[reached[0][1]] if reached else None
     tried = [trial for trial in result.trials if trial.trial_id <= max(steps_by_trial, default=-1)]
@@ -193,9 +194,9 @@ def fewest_steps(result: StudyResult, goal: Goal, steps_by_trial: Mapping[int, i
         searched=tuple(result.search_space.names),
         num_trials=len(steps_by_trial),
         reached_steps=reached_steps,
-        end_step=last_measured(result, goal.metric, missed),
+        end_step=last_measured(result, missed),
         study_end=result.end_step,
-        ended_alone=ended_alone(result, goal.metric, steps_by_trial),
+        ended_alone=ended_alone(result, measured.values()),
         complete=len(steps_by_trial),
         infeasible=sum(trial.status is Status.INFEASIBLE for trial in counted),
         incomplete=sum(trial.status is Status.INCOMPLETE for trial in counted),

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
 from batchlab.core.result import StudyResult
 
 
-def last_measured(result: StudyResult, metric: str, trial_ids: Container[int]) -> int:
+def measured_steps_of(result: StudyResult, metric: str, trial_ids: Collection[int]) -> dict[int, np.ndarray]:
+    """Return the steps at which a metric was measured, by trial; nothing of an imported study, which ends as a whole.
+
+    >>> from dataclasses import replace
+    >>> from batchlab.analysis import example_study
+    >>> from batchlab.core.protocol import Protocol
+    >>> study = replace(example_study(), protocol=Protocol(kind="full"))
+    >>> found = measured_steps_of(study, "val/classification_error", [0, 1])
+    >>> {trial_id: steps.tolist() for trial_id, steps in found.items()}
+    {0: [0, 100, 200, 300], 1: [0, 100, 200, 300]}
+    """
+    rows = result.measurements
+    if result.protocol.kind == "imported" or metric not in rows.metrics:
+        return {}
+    is_there = ~np.isnan(rows.metrics[metric])
+    owners, steps = rows.trial_id[is_there], rows.step[is_there]
+    order = np.argsort(owners, kind="stable")
+    found, starts = np.unique(owners[order], return_index=True)
+    parts = dict(zip(found.tolist(), np.split(steps[order], starts[1:]), strict=False))  # no rows are split into one
+    return {trial_id: parts.get(trial_id, steps[:0]) for trial_id in trial_ids}
+
+
+def last_measured(result: StudyResult, measured: Iterable[np.ndarray]) -> int:
     """Return the step to which all of some trials were measured: one that missed the goal takes more than that.
 
     A loop of one's own may end by itself, and examples may run out where the batch size grows.
-
-    >>> from batchlab.analysis import example_study
-    >>> last_measured(example_study(), "val/classification_error", (0, 1))
-    300
     """
-    if result.protocol.kind == "imported":
-        return result.end_step
-    trials = [trial for trial in result.trials if trial.trial_id in trial_ids]
-    lasts = [int(result.steps_of(trial.trial_id, metric).max(initial=0)) for trial in trials]
-    return min([result.end_step, *lasts])
+    return min([result.end_step, *(int(steps.max(initial=0)) for steps in measured)])
 
 
-def ended_alone(result: StudyResult, metric: str, trial_ids: Container[int]) -> bool:
+def ended_alone(result: StudyResult, measured: Iterable[np.ndarray]) -> bool:
     """Return whether one of some trials ended by itself, before the study did: it was silent when a value was due."""
-    if result.protocol.kind == "imported":
-        return False
-    trials = [trial for trial in result.trials if trial.trial_id in trial_ids]
-    return any(next_due(result.steps_of(trial.trial_id, metric)) <= result.end_step for trial in trials)
+    return any(next_due(steps) <= result.end_step for steps in measured)
 
 
 def next_due(measured: np.ndarray) -> float:
