@@ -1,4 +1,7 @@
-"""The documentation keeps up with the code: commands and options in docs/cli.md, tests in docs/reliability.md."""
+"""The documentation keeps up with the code: commands and options in docs/cli.md, tests in docs/reliability.md.
+
+And docstrings with the folders: a module that one of them names is there.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ import pytest
 import typer
 
 from batchlab.cli import app
+from batchlab.core.sweep import spec_key
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+SOURCE = ROOT / "src" / "batchlab"
 PAGE = ROOT / "docs" / "cli.md"
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 OPTIONS = sorted(
@@ -60,3 +65,25 @@ def test_every_test_that_the_page_of_promises_names_exists():
 
     assert len(promised) > 100
     assert promised - written == set()
+
+
+def test_every_module_that_the_source_names_exists():
+    rooms = "|".join(path.name for path in SOURCE.iterdir() if path.is_dir())
+    named = {
+        (str(path.relative_to(SOURCE)), name)
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(rf"`((?:{rooms})(?:\.\w+)+)`", path.read_text())
+    }
+    of_specs = {(path, name) for path, name in named if spec_key(name.rpartition(".")[2]) == name}
+
+    assert len(named - of_specs) > 30
+    assert [] == sorted(f"{path}: {name}" for path, name in named - of_specs if not is_module(name))
+
+
+def is_module(name: str) -> bool:
+    """Return whether a dotted name is that of a folder, a file, or what stands in a file."""
+    place = SOURCE.joinpath(*name.split("."))
+    above = place.parent.with_suffix(".py")
+    if above.is_file():
+        return re.search(rf"\b{place.name}\b", above.read_text()) is not None
+    return place.is_dir() or place.with_suffix(".py").is_file()

@@ -28,5 +28,5 @@ Who owns which memory:
 A step, in `program`: ask for the batch, differentiate its microbatches, update. Batch sizes and metaparameters of each
 update are the `timetable`'s. An `observer.Observer` sees each of the gradients before they are added up. What a batch
 is and how a loss comes of it is the `trainable.Trainable`'s: `problem.Problem` has inputs and labels. Where several
-workers train one trial, `sharing` says what is whose. `loop` trains to each evaluated step.
+workers train one trial, `gang.sharing` says what is whose. `loop` trains to each evaluated step.
 """

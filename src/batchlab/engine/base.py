@@ -97,7 +97,7 @@ class Trainer(Protocol):
     and two where several workers can train one trial together (`engine.workers_per_trial`):
 
     - `check_shared(study, num_workers)` raises SpecError where so many cannot.
-    - `join(exchange)` makes it one of several: see `engine.exchange`.
+    - `join(exchange)` makes it one of several: see `engine.gang.exchange`.
 
     and two values:
 

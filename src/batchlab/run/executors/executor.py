@@ -16,8 +16,8 @@ A run gives tasks to an executor and hears what becomes of them. It does not ask
 - `stop` asks all packs to save and end, also those that are submitted afterwards. `close` ends everything at once, and
   may be called at any time, twice as well.
 
-`run.local` has processes of this machine, `run.gang` gangs of such processes, each of which is one worker here,
-`run.here` a thread of this process, `run.ray` actors of a cluster.
+In this folder `local` has processes of this machine, `gang` gangs of such processes, each of which is one worker here,
+`here` a thread of this process, `ray` actors of a cluster.
 `tests/contracts` holds every executor to this.
 """
 

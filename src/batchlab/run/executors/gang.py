@@ -1,9 +1,9 @@
 """Gangs: workers of several processes each, which train one trial together.
 
 The first process of a gang leads: it has the tasks, keeps the checkpoints and speaks. The others follow its orders, see
-`engine.leading`, and exchange gradients with it by `torch.distributed`. They live and die together: when one has ended
-or stalled, all are killed, the task is lost, and a fresh gang takes their place. They find each other by a file that is
-in no folder: there is no port to be in use, and nothing to be left behind.
+`engine.gang.leading`, and exchange gradients with it by `torch.distributed`. They live and die together: when one has
+ended or stalled, all are killed, the task is lost, and a fresh gang takes their place. They find each other by a file
+that is in no folder: there is no port to be in use, and nothing to be left behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A run whose processes torchrun has started, on one machine or several: they are one gang.
 
 The first process is the run: it holds the lab, shows progress and leads. The others serve it: they follow its orders,
-see `engine.leading`, write nothing, and end with its exit code. Whoever is on another machine has its own copy of the
-data, and of the user's code.
+see `engine.gang.leading`, write nothing, and end with its exit code. Whoever is on another machine has its own copy of
+the data, and of the user's code.
 """
 
 from __future__ import annotations
