@@ -24,9 +24,10 @@ from batchlab.core.duration import spell_seconds
 from batchlab.core.result import StudyResult
 from batchlab.files import write_json
 from batchlab.published.points import published_steps
-from batchlab.report import words
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.tables import published_beside, steps_table
+from batchlab.report.words.answer import answer_text
+from batchlab.report.words.protocol import protocol_text
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.query import connect
 
@@ -116,7 +117,7 @@ def print_answer(summary: WorkloadSummary) -> None:
     table = steps_table(summary, published)
     for cells in (table.header, ["---"] * len(table.header), *table.rows):
         print(f"| {' | '.join(cells)} |")
-    sentences = [words.answer(summary), *([published.sentence] if published else []), words.protocol(summary)]
+    sentences = [answer_text(summary), *([published.sentence] if published else []), protocol_text(summary)]
     for sentence in (*sentences, *(f"Note: {warning}" for warning in summary.warnings)):
         print(f"\n{sentence}")
     if min(row.num_trials for row in summary.rows) < MIN_TRIALS:

@@ -21,8 +21,8 @@ from batchlab.link.hub import check_link
 from batchlab.link.link import Link
 from batchlab.plan import scaling, teams
 from batchlab.plan.scaling import measure_throughput
-from batchlab.report.plan_words import plan_notes
 from batchlab.report.planned import measured_throughput
+from batchlab.report.words.plan import plan_notes
 from batchlab.run.executors.here import HereExecutor
 from batchlab.run.trainers import make_trainer
 from batchlab.spec.load import load_sweep

@@ -277,3 +277,10 @@ def test_minima_stand_beside_the_ratio_of_what_is_no_minimum(make_summary):
     assert published.minimum_ratios == published_beside(minima).ratios
     assert "Of minima" in steps_table(summary, published).header
     assert "Of minima" not in steps_table(minima, published_beside(minima)).header
+
+
+def test_the_overview_withholds_the_interval_that_the_answer_withholds(make_summary):
+    summary = make_summary(sizes=(1, 4, 16), seeds=6)
+
+    assert " to " not in best_text(summary)
+    assert " to " in best_text(make_summary(sizes=(16,), seeds=6))

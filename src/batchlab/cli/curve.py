@@ -72,18 +72,19 @@ def print_curve(
 
 def print_summary(summary: ShownSummary, published: PublishedComparison | None = None) -> None:
     """Print the table, the answer in words, the protocol and what to know before trusting them."""
-    from batchlab.report import words
-    from batchlab.report.plan_words import plan_line
     from batchlab.report.tables import steps_table, text_of
+    from batchlab.report.words.answer import answer_text
+    from batchlab.report.words.plan import plan_line
+    from batchlab.report.words.protocol import protocol_text
 
     print_text(f"{summary.workload}: steps to {summary.goal}")
     print(text_of(steps_table(summary, published), terminal_width()))
-    print_text(words.answer(summary))
+    print_text(answer_text(summary))
     if summary.plan:
         print_text(plan_line(summary.plan))
     if published:
         print_text(published.sentence)
-    print_text(words.protocol(summary))
+    print_text(protocol_text(summary))
     for warning in summary.warnings:
         print_text(f"Note: {warning}")
 

@@ -140,8 +140,8 @@ def _of_lab(
 
 def _print(made: TrainingPlan, as_json: bool) -> None:
     from batchlab.analysis import plan_json
-    from batchlab.report.plan_words import plan_answer, plan_table
     from batchlab.report.tables import text_of
+    from batchlab.report.words.plan import plan_answer, plan_table
 
     if as_json:
         print_json(plan_json(made))

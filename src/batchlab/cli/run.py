@@ -162,6 +162,7 @@ def _say_what_only_did(only: str | None, sweep: Sweep, lab: Path) -> None:
 
 def _print_saving(sweep: Sweep, lab: Path) -> None:
     """Print how many steps the race trained, against the full protocol on the same points."""
+    from batchlab.report.words.training import race_saving
     from batchlab.store.lab import Lab
 
     store = Lab.open(lab)
@@ -172,21 +173,4 @@ def _print_saving(sweep: Sweep, lab: Path) -> None:
     trained = [record.trained_steps for record in records if record.trained_steps]
     if sweep.search.protocol != "race" or len(trained) < len(records) or not all(each.full_steps for each in records):
         return
-    print_text(_saving(sum(trained), sum(record.full_steps for record in records)))
-
-
-def _saving(trained: int, full: int) -> str:
-    """Return what the race trained against the full protocol, in words.
-
-    >>> _saving(1_000, 40_000)
-    'The race trained 1,000 steps; every trial to its budget would be 40,000 (40 times).'
-    >>> _saving(40_000, 40_000)
-    'The race trained 40,000 steps, no fewer than every trial to its budget would: 40,000.'
-    >>> _saving(872_730, 900_000)
-    'The race trained 872,730 steps; every trial to its budget would be 900,000.'
-    """
-    if full <= trained:
-        return f"The race trained {trained:,} steps, no fewer than every trial to its budget would: {full:,}."
-    from batchlab.analysis.text import in_times
-
-    return f"The race trained {trained:,} steps; every trial to its budget would be {full:,}{in_times(full, trained)}."
+    print_text(race_saving(sum(trained), sum(record.full_steps for record in records)))

@@ -179,7 +179,7 @@ def _tell(sentence: str) -> None:
 
 def _print(found: Throughput, is_weak: bool) -> None:
     from batchlab.report.tables import text_of
-    from batchlab.report.throughput_words import link_facts, throughput_facts, throughput_notes, throughput_table
+    from batchlab.report.words.throughput import link_facts, throughput_facts, throughput_notes, throughput_table
 
     print_text(f"{found.workload}: the time of a step on {found.machine}")
     print(text_of(throughput_table(found, is_weak), terminal_width()))

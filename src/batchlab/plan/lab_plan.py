@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from batchlab.analysis import StepsCurve, Throughput, TrainingPlan, make_plan
 from batchlab.errors import InputError
-from batchlab.report.plan_words import plan_notes
 from batchlab.report.planned import find_throughput, measured_throughput
+from batchlab.report.words.plan import plan_notes
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.throughput import read_throughputs

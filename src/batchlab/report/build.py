@@ -9,12 +9,13 @@ from markupsafe import Markup
 
 from batchlab.errors import InputError
 from batchlab.files import write_file
-from batchlab.report import words
 from batchlab.report.blocks import Section
 from batchlab.report.findings import Findings
 from batchlab.report.render import render, render_blocks
 from batchlab.report.sections import SECTIONS
 from batchlab.report.tables import best_text
+from batchlab.report.words.fit import critical_text
+from batchlab.report.words.left_out import left_out_text
 
 TITLE = "Steps to result against batch size"
 
@@ -30,7 +31,7 @@ def build_report(findings: Sequence[Findings], title: str = TITLE, rejected: int
     return render(
         "report.html",
         title=title,
-        left_out=words.left_out(rejected, "other workloads") if rejected else None,
+        left_out=left_out_text(rejected, "other workloads") if rejected else None,
         overview=[_overview(each, anchor) for anchor, each in anchored],
         workloads=[(anchor, each.summary.workload, _sections(each, anchor)) for anchor, each in anchored],
     )
@@ -51,4 +52,4 @@ def _sections(findings: Findings, anchor: str) -> list[tuple[str, Markup]]:
 def _overview(findings: Findings, anchor: str) -> tuple[str, str, str, str, str]:
     """Return the line of one workload in the table at the top: anchor, name, goal, fewest steps, critical size."""
     summary = findings.summary
-    return anchor, summary.workload, str(summary.goal), best_text(summary), words.critical(summary.fit)
+    return anchor, summary.workload, str(summary.goal), best_text(summary), critical_text(summary.fit)

@@ -18,7 +18,7 @@ from batchlab.analysis.times.link import SeenLink, StepExchange, SumTimes, fit_l
 from batchlab.analysis.times.training_plan import worker_counts
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError, LabError
-from batchlab.report.plan_words import plan_notes
+from batchlab.report.words.plan import plan_notes
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.throughput import MeasuredLink, MeasuredSums, ThroughputRecord, read_throughputs

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from batchlab.analysis import StepsToResult, TrainingPlan, WorkloadSummary
 from batchlab.errors import InputError
-from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Warnings
-from batchlab.report.plan_words import plan_line
 from batchlab.report.tables import steps_table, text_of
+from batchlab.report.words.answer import answer_text
+from batchlab.report.words.plan import plan_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,14 +38,14 @@ class ShownSummary(WorkloadSummary):
 
     def text(self, width: int | None = None) -> str:
         """Return the table in lines of at most `width` characters, and the answer in words."""
-        lines = [self._title, text_of(steps_table(self), width), words.answer(self)]
+        lines = [self._title, text_of(steps_table(self), width), answer_text(self)]
         return "\n".join([*lines, *([plan_line(self.plan)] if self.plan else [])])
 
     def _repr_html_(self) -> str:
         from batchlab.report.render import render_blocks
 
         warnings = [Warnings(self.warnings)] if self.warnings else []
-        answer = [Paragraph(words.answer(self)), *([Paragraph(plan_line(self.plan))] if self.plan else [])]
+        answer = [Paragraph(answer_text(self)), *([Paragraph(plan_line(self.plan))] if self.plan else [])]
         return render_blocks([Paragraph(self._title), steps_table(self), *answer, *warnings])
 
     def plot(self) -> ShownFigure:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from batchlab.analysis.answers.headline import Headline
 from batchlab.analysis.interval import NO_INTERVAL
 from batchlab.plots import steps_curve_data, steps_curve_figure
-from batchlab.report import words
 from batchlab.report.blocks import Paragraph, Picture, Section, Warnings
 from batchlab.report.findings import Findings
 from batchlab.report.pictures import make_picture
+from batchlab.report.words.answer import answer_text
+from batchlab.report.words.left_out import left_out_text
+from batchlab.report.words.protocol import protocol_text
 
 _CAPTIONS: dict[Headline, str] = {
     "confirmed": "Confirmed steps: the best points of each batch size were trained again with fresh seeds, and this is "
@@ -24,10 +26,10 @@ _BAR = "The bar on the axis is the 95 % interval of the critical batch size."
 def answer_section(findings: Findings, anchor: str) -> Section:
     """Return the answer with its figure; it has no heading of its own."""
     summary = findings.summary
-    goal, answer = Paragraph(f"Goal: {summary.goal}", "goal"), Paragraph(words.answer(summary), "answer")
-    told = [*summary.warnings, *([words.left_out(findings.rejected)] if findings.rejected else [])]
+    goal, answer = Paragraph(f"Goal: {summary.goal}", "goal"), Paragraph(answer_text(summary), "answer")
+    told = [*summary.warnings, *([left_out_text(findings.rejected)] if findings.rejected else [])]
     warnings = (Warnings(tuple(told)),) if told else ()
-    protocol = Paragraph(words.protocol(summary), "protocol")
+    protocol = Paragraph(protocol_text(summary), "protocol")
     return Section("", (goal, answer, protocol, *warnings, _curve(findings, anchor)))
 
 

@@ -8,8 +8,8 @@ from batchlab.plots import plan_data, plan_figure
 from batchlab.report.blocks import Facts, Paragraph, Section, Warnings
 from batchlab.report.findings import Findings
 from batchlab.report.pictures import make_picture
-from batchlab.report.plan_words import plan_answer, plan_table
-from batchlab.report.throughput_words import throughput_facts, throughput_notes
+from batchlab.report.words.plan import plan_answer, plan_table
+from batchlab.report.words.throughput import throughput_facts, throughput_notes
 
 
 def plan_section(findings: Findings, anchor: str) -> Section | None:

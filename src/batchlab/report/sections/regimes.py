@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from batchlab.report import words
 from batchlab.report.blocks import Facts, Paragraph, Section
 from batchlab.report.findings import Findings
+from batchlab.report.words.regimes import regime_facts
 
 
 def regimes_section(findings: Findings, anchor: str) -> Section | None:
@@ -13,4 +13,4 @@ def regimes_section(findings: Findings, anchor: str) -> Section | None:
     if summary.regimes is None:
         return None
     advice = (Paragraph(summary.regimes.advice),) if summary.regimes.advice else ()
-    return Section("Regimes", (*advice, Facts(words.regime_facts(summary))))
+    return Section("Regimes", (*advice, Facts(regime_facts(summary))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from batchlab.analysis import StepTimes, Throughput
 from batchlab.analysis.times.link import FittedLink, SeenLink, StepExchange, SumTimes
-from batchlab.report.throughput_words import link_facts, throughput_facts, throughput_notes, throughput_table
+from batchlab.report.words.throughput import link_facts, throughput_facts, throughput_notes, throughput_table
 
 MEASURED = Throughput.measured(
     [StepTimes(batch_size=size, seconds=(0.018 + size / 1400,) * 6) for size in (16, 64, 256)], machine="a machine"

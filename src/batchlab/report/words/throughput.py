@@ -11,7 +11,7 @@ from batchlab.analysis.text import count, listed, significant
 from batchlab.analysis.times.efficiency import scaling_json
 from batchlab.analysis.times.link import StepExchange
 from batchlab.report.blocks import Table
-from batchlab.report.interval_words import interval_text, with_interval
+from batchlab.report.words.interval import interval_text, with_interval
 
 MEGABIT = 1e6 / 8
 """Bytes."""

@@ -9,9 +9,9 @@ from batchlab.analysis.interval import SPAN
 from batchlab.analysis.text import count, listed, significant
 from batchlab.analysis.times.training_plan import ClosedForm
 from batchlab.report.blocks import Table
-from batchlab.report.interval_words import interval_text, spell_time, time_unit
 from batchlab.report.tables import format_steps, format_value
-from batchlab.report.words import confirmation
+from batchlab.report.words.interval import interval_text, spell_time, time_unit
+from batchlab.report.words.protocol import confirmation_text
 
 MOST_ROWS = 40
 """Of more, a table shows the front and the fastest of each number of workers."""
@@ -162,7 +162,7 @@ def _notes_on_steps(plan: TrainingPlan, summary: WorkloadSummary | None) -> Iter
     if not summary.is_confirmed and not summary.protocol.is_closed_form:
         are_minima = "are" if fit is None else "follow a curve of"
         lucky = "" if plan.curve.is_confirmed else f" Steps here {are_minima} minima, which are lucky."
-        yield f"{confirmation(summary) or 'Not confirmed.'}{lucky}"
+        yield f"{confirmation_text(summary) or 'Not confirmed.'}{lucky}"
     if fit is not None and fit.warning:
         yield fit.warning
     if fit is not None and fit.b_crit is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batchlab.analysis import Expected, Interval
-from batchlab.report.interval_words import spell_time
+from batchlab.report.words.interval import spell_time
 
 
 def test_times_have_the_unit_that_suits_them():

@@ -23,8 +23,8 @@ from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.errors import InputError
 from batchlab.plots import plan_data
-from batchlab.report.plan_words import plan_answer, plan_line, plan_notes, plan_table
 from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+from batchlab.report.words.plan import plan_answer, plan_line, plan_notes, plan_table
 from batchlab.store.stored_sweep import StoredSweep
 
 GOAL = Goal.read("val/classification_error < 0.1")
