@@ -31,7 +31,7 @@ from batchlab.engine.loop import advance
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.answers import summarise_sweep
 from batchlab.report.planned import measured_throughput, plan_summary
-from batchlab.run.answer import answer
+from batchlab.run.do_errand import do_errand
 from batchlab.run.executors.choose import make_executor
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab
@@ -86,7 +86,7 @@ def run_round(lab: Lab, sweep: str | None, batch_sizes: list[int], seeds: range)
             study = spec.study(size)
             most = math.ceil(4 * planned(plan, size)["steps"])
             metaparameters = study.metaparameters(dict(point.metaparameters))
-            runs[size].append(answer(executor, RunTask(study, Point(FIRST_SEED + seed, metaparameters), most)))
+            runs[size].append(do_errand(executor, RunTask(study, Point(FIRST_SEED + seed, metaparameters), most)))
     return [{**planned(plan, size), **trained(runs[size])} for size in batch_sizes]
 
 

@@ -23,7 +23,8 @@ from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import InputError, TrialError
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executors.executor import Failed, Finished, Lost, Passing, Paused, Progress, Saved, Stopped
-from batchlab.run.pack import Hooks, PackTask, UnusableCheckpointError, train_pack
+from batchlab.run.pack import Hooks, PackTask, train_pack
+from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.shelf import Shelf
 from batchlab.store.study_folder import StudyFolder
 

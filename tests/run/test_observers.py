@@ -12,7 +12,8 @@ from batchlab.engine.base import Point
 from batchlab.engine.observer import Observer
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import BatchlabError, InputError, Interrupted
-from batchlab.run.pack import Hooks, PackTask, UnusableCheckpointError, train_pack
+from batchlab.run.pack import Hooks, PackTask, train_pack
+from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.runner import run_sweep
 from batchlab.store.lab import Lab
 

@@ -14,7 +14,8 @@ from batchlab.core.growth import fixed_digest
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import DamagedError, LabError, UnreadableError
 from batchlab.run.merge import merge_labs
-from batchlab.run.pack import Hooks, UnusableCheckpointError, train_pack
+from batchlab.run.pack import Hooks, train_pack
+from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.runner import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.checkpoint import read_checkpoint

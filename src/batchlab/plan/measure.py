@@ -14,7 +14,7 @@ from batchlab.engine.gang.exchange_timing import SUM_BYTES
 from batchlab.engine.timing import harmless, time_steps
 from batchlab.errors import TrialError
 from batchlab.plan.teams import Team
-from batchlab.run.answer import answer
+from batchlab.run.do_errand import do_errand
 from batchlab.search.samplers import draw_points
 
 WARM_UP = 4
@@ -89,11 +89,11 @@ class SumTask:
 def measure(study: Study, team: Team, seconds: float = SECONDS) -> StepTime:
     """Return the time of a step of a study on the workers of a team, from one repeat; first steps do not count."""
     task = TimeTask(study, seconds, PATIENCE if team.size > 1 else 1.0)
-    timed: StepTime = answer(team.executor, task, QUIET_SECONDS, team.check)
+    timed: StepTime = do_errand(team.executor, task, QUIET_SECONDS, team.check)
     return timed
 
 
 def measure_sum(study: Study, num_bytes: int, team: Team, seconds: float = SECONDS) -> float:
     """Return how long the workers of a team take to sum some bytes, with nothing beside it."""
-    found: float = answer(team.executor, SumTask(study, num_bytes, seconds), QUIET_SECONDS, team.check)
+    found: float = do_errand(team.executor, SumTask(study, num_bytes, seconds), QUIET_SECONDS, team.check)
     return found

@@ -11,7 +11,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.checks.contract import check_program, check_promises
 from batchlab.processes import end_if_imported_by_worker
-from batchlab.run.answer import answer
+from batchlab.run.do_errand import do_errand
 from batchlab.run.executors.choose import make_executor
 from batchlab.search.samplers import draw_points
 
@@ -44,7 +44,7 @@ def check_trainer(trainer: Trainer, study: Study) -> None:
     drawn = draw_points(study)[:NUM_POINTS]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
     with closing(make_executor(trainer, [], num_workers=1)) as executor:
-        answer(executor, CheckTask(study, points))
+        do_errand(executor, CheckTask(study, points))
 
 
 def check_own_trainer(trainer: Trainer, sweep: Sweep) -> None:

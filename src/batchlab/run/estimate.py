@@ -14,7 +14,7 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Point, Trainer
 from batchlab.run import pack_size_cache
-from batchlab.run.answer import answer
+from batchlab.run.do_errand import do_errand
 from batchlab.run.errand import CalibrateTask, Errand
 from batchlab.run.executors.choose import check_gangs, make_executor
 from batchlab.run.executors.executor import Executor
@@ -158,7 +158,7 @@ def _answer(executor: Executor, errand: Errand, doing: str, tell: Tell) -> Any:
         waited += QUIET_SECONDS
         tell(f"batch size {errand.study.batch_size:>6}: still {doing}, {spell_seconds(waited)} so far")
 
-    return answer(executor, errand, QUIET_SECONDS, still)
+    return do_errand(executor, errand, QUIET_SECONDS, still)
 
 
 def _describe(calibration: Calibration, pilot: Pilot, study: Study) -> str:

@@ -8,7 +8,7 @@ from batchlab.core.confirmation import Confirmation
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.files import is_there
-from batchlab.run.growth import complete_outcomes
+from batchlab.run.stored_outcomes import complete_outcomes
 from batchlab.search.confirm import points_to_confirm
 from batchlab.search.race import Outcome, best_steps
 from batchlab.store.lab import Lab, check_free

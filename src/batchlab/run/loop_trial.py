@@ -14,7 +14,8 @@ from batchlab.loops.base import LoopTrainer, name_of
 from batchlab.loops.journal import Journal
 from batchlab.loops.report import Report
 from batchlab.loops.rows import Rows
-from batchlab.run.pack import Hooks, PackResult, PackTask, Recorder
+from batchlab.run.pack import Hooks, PackResult, PackTask
+from batchlab.run.recorder import Recorder
 from batchlab.search.race import Outcome
 
 MOST_WITHOUT_GOAL = 1000

@@ -8,7 +8,7 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import differences
 from batchlab.files import is_folder
 from batchlab.run.finished import is_confirmed
-from batchlab.run.growth import complete_outcomes
+from batchlab.run.stored_outcomes import complete_outcomes
 from batchlab.store.study_folder import StudyFolder
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from batchlab.core.clock import constant_examples
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer, can_train
-from batchlab.engine.loop import Evaluated, train
-from batchlab.errors import BatchlabError, Interrupted, shown
+from batchlab.engine.loop import train
+from batchlab.errors import Interrupted
+from batchlab.run.recorder import Recorder
+from batchlab.run.resume import check_columns, entries, resumed_program
 from batchlab.run.standing import Standing
 from batchlab.search.race import Outcome
 from batchlab.store.checkpoint import Checkpoint
@@ -91,80 +92,6 @@ class Hooks:
     """The number of the process that trains, from 0."""
 
 
-class UnusableCheckpointError(BatchlabError):
-    """A checkpoint that is as it was written, and that the trainer cannot go on from; it says why."""
-
-
-class Recorder:
-    """The rows of a pack so far, and who has met the goal."""
-
-    def __init__(self, study: Study) -> None:
-        self._study, self._goal = study, study.goal
-        self._rows: list[Evaluated] = []
-        self.goal_steps: dict[int, int] = {}
-        self.best_value: float | None = None
-        self._num_evaluations, self._evaluation_seconds = 0, 0.0
-
-    def add(self, evaluated: Evaluated) -> None:
-        """Keep the metrics of the live trials; a step that is there already, from before a pause, is left as it is."""
-        if self._rows and evaluated.step <= self._rows[-1].step:
-            return
-        if evaluated.examples is None:
-            evaluated = replace(evaluated, examples=constant_examples(evaluated.step, self._study.batch_size))
-        self._rows.append(evaluated)
-        values = evaluated.column(self._goal.metric)
-        for trial_id in evaluated.trial_ids[self._goal.is_met(values)].tolist():
-            self.goal_steps.setdefault(trial_id, evaluated.step)
-        self.best_value = self._goal.best(values, self.best_value)
-        self._num_evaluations += 1
-        self._evaluation_seconds += evaluated.seconds
-
-    @property
-    def last_step(self) -> int:
-        """The step of the last row, -1 where there is none."""
-        return self._rows[-1].step if self._rows else -1
-
-    @property
-    def last_examples(self) -> int:
-        """The examples of the last row, 0 where there is none."""
-        return self._rows[-1].examples or 0 if self._rows else 0
-
-    def standing(self) -> Standing:
-        """Return how far the pack is, as of its last evaluation."""
-        return Standing(
-            step=self._rows[-1].step,
-            num_live=len(self._rows[-1].trial_ids),
-            best_steps=min(self.goal_steps.values(), default=None),
-            best_value=self.best_value,
-            num_evaluations=self._num_evaluations,
-            evaluation_seconds=self._evaluation_seconds,
-        )
-
-    def measurements(self) -> Measurements:
-        """Return all rows as columns, sorted by trial and step; NaN where a metric was not measured."""
-        trial_id = np.concatenate([row.trial_ids for row in self._rows])
-        num_live = [len(row.trial_ids) for row in self._rows]
-        step = np.repeat([row.step for row in self._rows], num_live)
-        examples = np.repeat(np.array([row.examples for row in self._rows], dtype=np.int64), num_live)
-        order = np.lexsort((step, trial_id))
-        names = dict.fromkeys(name for row in self._rows for name in row.metrics)
-        metrics = {name: np.concatenate([row.column(name) for row in self._rows])[order] for name in names}
-        return Measurements(trial_id[order], step[order], metrics, examples[order])
-
-    def restore(self, columns: Mapping[str, np.ndarray]) -> None:
-        """Take up the rows of a checkpoint; one at the end of a budget that has grown since is no longer evaluated."""
-        names = [name for name in columns if name not in ("trial_id", "step", "examples")]
-        evaluated = set(self._study.evaluation.steps(self._study.max_steps))
-        for step in np.unique(columns["step"]):
-            if int(step) not in evaluated:
-                continue
-            rows = columns["step"] == step
-            metrics = {name: columns[name][rows] for name in names}
-            examples = int(columns["examples"][rows][0]) if "examples" in columns else None  # not before format 4
-            self.add(Evaluated(int(step), columns["trial_id"][rows], metrics, examples=examples))
-        self._num_evaluations = 0
-
-
 def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | None:
     """Train the task's trials from their last checkpoint, or from the start, to the end of the race.
 
@@ -175,8 +102,8 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     if saved is None:
         program = trainer.program(task.study, task.points)
     else:
-        program = _restored(trainer, task, saved)
-        recorder.restore(_part(saved, "rows."))
+        program = resumed_program(trainer, task.study, task.points, saved)
+        recorder.restore(entries(saved, "rows."))
         hooks.progress(recorder.standing())
         started -= float(saved["seconds"])
         counted = int(saved.get("counted", 0))
@@ -189,7 +116,7 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
 
     for evaluated in train(program, task.study, end_step, between_chunks):
         if saved is not None:
-            _check_columns(saved, evaluated)
+            check_columns(saved, evaluated)
         recorder.add(evaluated)
         hooks.progress(recorder.standing())
         may_pause = task.pause_step is not None and task.pause_step <= evaluated.step < end_step()
@@ -202,52 +129,6 @@ def train_pack(trainer: Trainer, task: PackTask, hooks: Hooks) -> PackResult | N
     trained_steps, seconds = _steps_of(program), time.perf_counter() - started
     state = between_chunks.last_state() if task.keeps_state else None
     return PackResult(outcomes, recorder.measurements(), seconds, trained_steps - counted, state=state)
-
-
-def _restored(trainer: Trainer, task: PackTask, saved: Checkpoint) -> Program:
-    """Return the program as a checkpoint left it; UnusableCheckpointError where the trainer cannot."""
-    try:
-        program = trainer.program(task.study, task.points, _part(saved, "program."))
-        problem = _state_problem(program, task, saved)
-    except BatchlabError:
-        raise
-    except Exception as error:
-        trainer.program(task.study, task.points)  # where this fails as well, the checkpoint is not to blame
-        problem = f"{type(error).__name__}: {error}"
-    if problem is not None:
-        raise UnusableCheckpointError(shown(problem))
-    return program
-
-
-def _state_problem(program: Program, task: PackTask, saved: Checkpoint) -> str | None:
-    """Return what of a restored program is not as its checkpoint, or cannot be."""
-    kinds = [
-        {name: (array.dtype, array.shape) for name, array in state.items()}
-        for state in (_part(saved, "program."), program.state())
-    ]
-    if "examples" not in kinds[0]:  # as in every checkpoint from before lab format 4
-        kinds[1].pop("examples", None)
-    if kinds[0] != kinds[1]:
-        return "its arrays have other names, shapes or types than the trainer's"
-    live, diverged = set(program.trial_ids.tolist()), program.diverged
-    if live | set(diverged) != {point.trial_id for point in task.points}:
-        return "it tells of other trials"
-    last = int(saved["rows.step"].max())
-    if not last <= program.step <= min(task.study.max_steps, task.study.evaluation.first_step_from(last + 1)):
-        return f"it is at step {program.step}, and its last row at {last}"
-    if not live <= set(saved["rows.trial_id"][saved["rows.step"] == last].tolist()):
-        return f"a trial in training has no row of step {last}"
-    if not all(0 < step <= program.step for step in diverged.values()):
-        return "a trial diverged at a step that it has not trained to"
-    return None
-
-
-def _check_columns(saved: Checkpoint, evaluated: Evaluated) -> None:
-    """Raise UnusableCheckpointError where the rows of a checkpoint could not hold what the program measures."""
-    for name, values in evaluated.metrics.items():
-        held = saved.get(f"rows.{name}", values).dtype
-        if np.result_type(held, values.dtype) != held:
-            raise UnusableCheckpointError(f"{name} is {held}, and the program's is {values.dtype}")
 
 
 def _have_all_met(program: Program, recorder: Recorder) -> bool:
@@ -273,10 +154,6 @@ def _outcome(trial_id: int, program: Program, recorder: Recorder, study: Study) 
 def _steps_of(program: Program) -> int:
     """Return the updates of all trials of a program together, since it began."""
     return program.step * len(program.trial_ids) + sum(program.diverged.values())
-
-
-def _part(arrays: Checkpoint, prefix: str) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 class _Checkpoints:

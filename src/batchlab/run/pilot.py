@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.loop import train
-from batchlab.run.pack import Recorder
+from batchlab.run.recorder import Recorder
 
 TRIALS = 8
 """Trials of a pilot at the most."""

@@ -31,9 +31,9 @@ from batchlab.run.executors.executor import Event, Executor, Failed, Finished, L
 from batchlab.run.executors.torchrun import assembled, check_left_to_torchrun
 from batchlab.run.finished import as_stored
 from batchlab.run.growth import check_budget, check_same_trainer
-from batchlab.run.pack import UnusableCheckpointError
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
+from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.study_run import StudyRun
 from batchlab.run.trainers import make_trainer
 from batchlab.store.lab import Lab

@@ -11,8 +11,8 @@ from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Curve, Measurements
 from batchlab.errors import LabError
 from batchlab.files import is_folder
-from batchlab.run.growth import confirmed_part
 from batchlab.run.part import read_parts
+from batchlab.run.stored_outcomes import confirmed_part
 from batchlab.store.study_folder import StudyFolder
 
 

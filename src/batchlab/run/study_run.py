@@ -21,10 +21,11 @@ from batchlab.files import is_there
 from batchlab.run.confirm_run import ConfirmRun
 from batchlab.run.environment import environment
 from batchlab.run.finished import is_confirmed
-from batchlab.run.growth import complete_outcomes, confirmed_part, open_study
+from batchlab.run.growth import open_study
 from batchlab.run.pack import PackResult, PackTask
 from batchlab.run.part import Part, farthest, read_parts
 from batchlab.run.shelf import Shelf
+from batchlab.run.stored_outcomes import complete_outcomes, confirmed_part
 from batchlab.search.race import Outcome, Race, best_steps, packs
 from batchlab.store.pack_name import BEFORE, pack_name
 from batchlab.store.seal import damaged

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batchlab.core.study import Study
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import InputError
-from batchlab.run.answer import answer
+from batchlab.run.do_errand import do_errand
 from batchlab.run.executors import gpus
 from batchlab.run.executors.gpus import choose_gpus, count_workers, find_gpus, gpu_variables
 from batchlab.run.executors.local import LocalExecutor
@@ -108,10 +108,10 @@ def test_a_worker_is_told_its_gpu_and_so_is_the_one_that_takes_its_place(make_nq
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     study = make_nqm().study(16)
     with closing(LocalExecutor(QuadraticTrainer(), [16], num_workers=1, gpus=("7",))) as executor:
-        pid, gpu = answer(executor, Look(study))
+        pid, gpu = do_errand(executor, Look(study))
         os.kill(pid, 9)
         list(executor.events(5.0))
-        successor, same = answer(executor, Look(study))
+        successor, same = do_errand(executor, Look(study))
 
     assert successor != pid
     assert (gpu, same) == ("7", "7")

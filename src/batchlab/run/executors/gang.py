@@ -275,10 +275,10 @@ class _Leading:
 
         def content() -> Any:
             nonlocal leader
-            trainer, signals = parcel.content
+            trainer, noticeboard = parcel.content
             if leader is None:
                 leader = LeadingTrainer(self.member.join(trainer), self._tell, self.member.pulse.set_together)
-            return leader, signals
+            return leader, noticeboard
 
         bench = Bench(self.number, content, pipe.send)
         is_in_step = True

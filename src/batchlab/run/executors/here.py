@@ -11,18 +11,18 @@ from typing import Any
 from batchlab.engine.base import Trainer
 from batchlab.run.errand import Errand
 from batchlab.run.executors.executor import Event, Passing
+from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
-from batchlab.run.signals import Signals
 
 
 class HereExecutor:
     """Runs one task at a time in a thread of this process: for what is written at a prompt or in a notebook."""
 
     def __init__(self, trainer: Trainer, batch_sizes: list[int]) -> None:
-        self._signals = Signals(batch_sizes, num_workers=1)
-        self._bench = Bench(0, lambda: (trainer, self._signals), lambda event: self._events.put(event))
+        self._noticeboard = Noticeboard(batch_sizes, num_workers=1)
+        self._bench = Bench(0, lambda: (trainer, self._noticeboard), lambda event: self._events.put(event))
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._key: Any = None
         self._thread: threading.Thread | None = None
@@ -57,10 +57,10 @@ class HereExecutor:
 
     def stop(self) -> None:
         """Ask the task to write its checkpoint and end."""
-        self._signals.stop()
+        self._noticeboard.stop()
 
     def close(self) -> None:
         """Let the task end at its next checkpoint: a thread cannot be killed."""
-        self._signals.stop()
+        self._noticeboard.stop()
         if self._thread is not None:
             self._thread.join()

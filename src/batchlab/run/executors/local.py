@@ -18,12 +18,12 @@ from batchlab.processes import end_if_imported_by_worker, start_tracker
 from batchlab.run.errand import Errand
 from batchlab.run.executors.executor import Event, Failed, Lost, Passing
 from batchlab.run.executors.gpus import gpu_variables
+from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.parcel import Content, Parcel
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.executors.worker import WorkerProcess
 from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
-from batchlab.run.signals import Signals
 
 
 class Worker(Protocol):
@@ -71,8 +71,8 @@ class LocalExecutor:
         end_if_imported_by_worker()
         _check_script()
         start_tracker()
-        self._signals = Signals(batch_sizes, num_workers)
-        self._content = (trainer, self._signals)
+        self._noticeboard = Noticeboard(batch_sizes, num_workers)
+        self._content = (trainer, self._noticeboard)
         self._gpus, self._workers = gpus, list[Worker]()
         try:
             for number in range(num_workers):
@@ -143,14 +143,14 @@ class LocalExecutor:
         worker = self._workers[number]
         key, worker.key = worker.key, None
         worker.close()
-        _end_group(self._signals.take_program(number))
+        _end_group(self._noticeboard.take_program(number))
         if error is not None:
             return Failed(key, error)
         return None if key is None else Lost(key, why)
 
     def stop(self) -> None:
         """Ask every running pack to save and end."""
-        self._signals.stop()
+        self._noticeboard.stop()
 
     def close(self) -> None:
         """End the workers at once; packs that still run lose what came after their last checkpoint."""
@@ -158,7 +158,7 @@ class LocalExecutor:
             worker.close()
         for number, worker in enumerate(self._workers):
             worker.join()
-            _end_group(self._signals.take_program(number))
+            _end_group(self._noticeboard.take_program(number))
 
 
 def _end_group(group: int) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 
 from batchlab.engine.base import Trainer
 from batchlab.errors import TrainerError
-from batchlab.run.signals import Signals
+from batchlab.run.executors.noticeboard import Noticeboard
 
-Content = tuple[Trainer, Signals]
+Content = tuple[Trainer, Noticeboard]
 
 
 class Parcel:
-    """A trainer and the signals of a run on their way to a worker that is being started.
+    """A trainer and the noticeboard of a run on their way to a worker that is being started.
 
     Both may lie in shared memory, which can only be handed over then. The start of the process seals the parcel; its
     content is sent through a pipe once the process listens, because one that dies at its start would leave us writing
@@ -37,7 +37,7 @@ class Parcel:
 
     @cached_property
     def content(self) -> Content:
-        """The trainer and the signals, made anew in the worker; TrainerError says where that fails."""
+        """The trainer and the noticeboard, made anew in the worker; TrainerError says where that fails."""
         try:
             content: Content = ForkingPickler.loads(self._sealed)
         except Exception as error:

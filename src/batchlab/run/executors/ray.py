@@ -20,11 +20,11 @@ from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, TrialError
 from batchlab.run.errand import Errand
 from batchlab.run.executors.executor import Event, Lost, Passing, Saved
+from batchlab.run.executors.noticeboard import FAR
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.executors.worker import WORKER_VARIABLES
 from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
-from batchlab.run.signals import FAR
 from batchlab.store.checkpoint import Checkpoint
 
 LOOK_SECONDS = 0.5

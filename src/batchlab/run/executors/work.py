@@ -23,7 +23,7 @@ PROGRESS_SECONDS = 0.2
 
 
 class Shared(Protocol):
-    """What the workers of a run tell each other: `run.signals` says how those of one machine do."""
+    """What the workers of a run tell each other: `run.executors.noticeboard` says how those of one machine do."""
 
     def end_step(self, batch_size: int) -> int:
         """Return the nearest end of a study's race that a worker has told."""

@@ -22,7 +22,7 @@ _STOP, _PROGRAMS = -1, -2
 """Rows below those of the studies."""
 
 
-class Signals:
+class Noticeboard:
     """Numbers in shared memory. They can be handed to a process that is being started."""
 
     def __init__(self, batch_sizes: Sequence[int], num_workers: int) -> None:

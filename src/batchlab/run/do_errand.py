@@ -10,10 +10,10 @@ from batchlab.run.executors.deaths import Deaths
 from batchlab.run.executors.executor import Executor, Failed, Finished, Lost
 
 
-def answer(
-    executor: Executor, errand: Errand, quiet_seconds: float | None = None, still: Callable[[], None] = lambda: None
+def do_errand(
+    executor: Executor, errand: Errand, quiet_seconds: float | None = None, on_quiet: Callable[[], None] = lambda: None
 ) -> Any:
-    """Return what an errand brings; `still()` is called after every so many seconds without news.
+    """Return what an errand brings; `on_quiet()` is called after every so many seconds without news.
 
     Where its worker dies it is done again, a few times.
     """
@@ -30,4 +30,4 @@ def answer(
                 deaths.add(event, f"measuring batch size {size}", saves=False)
                 executor.submit(size, errand)
         if not events:
-            still()
+            on_quiet()
