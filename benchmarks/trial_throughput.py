@@ -42,7 +42,7 @@ from batchlab.engine.pack_size import calibrate
 from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.run.environment import environment
 from batchlab.run.executors.worker import worker_environment
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.search.samplers import draw_points
 from batchlab.store.lab import Lab
 

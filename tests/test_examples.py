@@ -16,7 +16,7 @@ import batchlab
 from batchlab.cli import app
 from batchlab.engine.base import Point
 from batchlab.own.python_file import load_own_sweep
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 
 ROOT = Path(__file__).parents[1]

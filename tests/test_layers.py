@@ -167,7 +167,7 @@ TORCHLESS = [
     "batchlab.plan.scaling",
     "batchlab.plots",
     "batchlab.report",
-    "batchlab.run.runner",
+    "batchlab.run.run_sweep",
     "batchlab.spec.load",
     "batchlab.store.lab",
 ]

@@ -39,7 +39,7 @@ _HOMES = {
     "load_sweep": "batchlab.spec.load",
     "merge_labs": "batchlab.run.merge",
     "register": "batchlab.registration",
-    "run_sweep": "batchlab.run.runner",
+    "run_sweep": "batchlab.run.run_sweep",
     "summarise": "batchlab.report.answers",
 }
 

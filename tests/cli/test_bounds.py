@@ -20,7 +20,7 @@ MOST_KILOBYTES = 500_000
 PROBE = """
 import json, sys, time
 from pathlib import Path
-import batchlab.spec.load, batchlab.run.runner, batchlab.run.displays, batchlab.cli.commands
+import batchlab.spec.load, batchlab.run.run_sweep, batchlab.run.displays, batchlab.cli.commands
 if "networks" in sys.argv:
     import batchlab.engine.checks.buildable, batchlab.engine.torch_trainer
     sys.argv.remove("networks")

@@ -148,7 +148,7 @@ def test_sigterm_while_a_dataset_is_made_ends_as_ctrl_c_does(call, monkeypatch, 
     def make(*arguments: object) -> None:
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr("batchlab.run.runner.make_trainer", make)
+    monkeypatch.setattr("batchlab.run.run_sweep.make_trainer", make)
     before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("the process would have been killed"))
     ours = signal.getsignal(signal.SIGTERM)
     try:

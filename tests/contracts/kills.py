@@ -8,7 +8,7 @@ import signal
 
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 
 NAME = "batchlab worker"

@@ -25,7 +25,7 @@ from batchlab.own import loaded
 from batchlab.own.loaded import Loaded
 from batchlab.own.python_file import load_own_sweep
 from batchlab.processes import is_running
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from tests.states import equal, trained
 
 POINT = Point(3, {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0})

@@ -10,7 +10,7 @@ import pytest
 from batchlab.engine.base import Point
 from batchlab.errors import InputError, LabError, TrainerError
 from batchlab.own.python_file import MODULE, FileTrainer, load_own_sweep
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 
 

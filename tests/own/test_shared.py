@@ -10,7 +10,7 @@ from torch import nn
 from batchlab.engine.base import Point
 from batchlab.engine.gang.exchange import ALONE
 from batchlab.errors import SpecError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from tests.engine.gang.cases import Gang
 from tests.own.shared import sweep_of, trained

@@ -12,7 +12,7 @@ from torch.utils.data import Dataset, TensorDataset
 from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import Point
 from batchlab.errors import InputError, SpecError, TrainerError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from tests.states import equal, trained
 
 POINT = Point(3, {"learning_rate": 0.05, "beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0})

@@ -16,7 +16,7 @@ from batchlab.engine.observer import Observer
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.models.ghost_norm import GhostNorm
 from batchlab.optim import registry
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from tests.own.conftest import examples
 

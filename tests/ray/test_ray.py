@@ -12,7 +12,7 @@ import pytest
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from tests.contracts.executors import ExecutorContract
 from tests.contracts.kills import FIFTY, Killer, run_with_kills, tables
 

@@ -12,7 +12,7 @@ from batchlab.core.goal import Goal
 from batchlab.errors import InputError, LabError
 from batchlab.report import answers
 from batchlab.report.answers import findings, gather, read_results, shortfalls, summarise_results, summarise_sweep
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.study_record import ImportedStudy

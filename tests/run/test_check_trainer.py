@@ -14,7 +14,7 @@ import batchlab
 from batchlab.errors import SpecError, TrainerError, TrialError
 from batchlab.run import check_trainer as module
 from batchlab.run.check_trainer import check_trainer
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 
 OWN = """

@@ -10,7 +10,7 @@ from batchlab.core.confirmation import replicate_id
 from batchlab.errors import InputError, LabError
 from batchlab.run.confirm import confirm_sweep, confirmation_asked
 from batchlab.run.pack import Hooks, train_pack
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder

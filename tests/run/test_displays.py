@@ -18,7 +18,7 @@ from batchlab.run.displays import (
 )
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.progress import StudyProgress
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.standing import Standing
 from batchlab.run.study_run import StudyRun
 from batchlab.store.study_folder import StudyFolder

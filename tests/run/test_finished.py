@@ -7,7 +7,7 @@ import pytest
 from batchlab.core.confirmation import replicate_id
 from batchlab.errors import LabError, SpecError
 from batchlab.run.finished import as_stored
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 
 
 @pytest.fixture

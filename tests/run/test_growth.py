@@ -11,7 +11,7 @@ from batchlab.engine.checks.check import knows_budget
 from batchlab.errors import LabError, SpecError
 from batchlab.optim.registry import SCHEDULES, ScheduleEntry
 from batchlab.run.pack import Hooks, train_pack
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder

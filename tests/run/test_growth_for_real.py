@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from batchlab.run.merge import merge_labs
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
 

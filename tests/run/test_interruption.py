@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
 
@@ -69,7 +69,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ import sys
 from pathlib import Path
 
 from batchlab.errors import BatchlabError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 
 if __name__ == "__main__":

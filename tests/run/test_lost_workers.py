@@ -18,7 +18,8 @@ from batchlab.core.sweep import Sweep
 from batchlab.errors import TrialError
 from batchlab.run.displays import SilentDisplay
 from batchlab.run.executors.choose import choose_executor
-from batchlab.run.runner import _Runner, run_sweep
+from batchlab.run.run_sweep import run_sweep
+from batchlab.run.runner import Runner
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside
@@ -191,7 +192,7 @@ def test_a_measurement_is_made_again_where_its_worker_died(scripted, make_script
     study = StudyRun(sweep.study(8), store.study_folder("scripted", 8), sweep=fixed_digest(sweep))
 
     start = choose_executor("local", sweep, trainer, num_workers=1)
-    _Runner([study], trainer, start, SilentDisplay(), SetAside(tmp_path / "lab")).run()
+    Runner([study], trainer, start, SilentDisplay(), SetAside(tmp_path / "lab")).run()
 
     assert study.is_finished
     assert len(list(notes.iterdir())) == 2

@@ -14,7 +14,7 @@ from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import BatchlabError, InputError, Interrupted
 from batchlab.run.pack import Hooks, PackTask, train_pack
 from batchlab.run.resume import UnusableCheckpointError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 
 

@@ -13,7 +13,7 @@ import pytest
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import DamagedError, LabError, StorageError
 from batchlab.run.merge import merge_labs
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT

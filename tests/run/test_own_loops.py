@@ -16,7 +16,7 @@ import batchlab
 from batchlab.errors import Interrupted, LabError, TrainerError
 from batchlab.own.loop_sweep import LoopSweep
 from batchlab.run.confirm import confirm_sweep
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.lab import Lab
 

@@ -10,7 +10,7 @@ import pytest
 
 from batchlab.run import pack_size_cache
 from batchlab.run.pack_size_cache import Calibration, calibration_path, recall, remember
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 
 MEASURED = Calibration(3, 2.5e-5)

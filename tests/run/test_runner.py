@@ -15,7 +15,7 @@ from batchlab.errors import Interrupted, LabLockedError, SpecError, TrialError
 from batchlab.run import runner
 from batchlab.run.displays import SilentDisplay
 from batchlab.run.executors.executor import Paused
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.store.set_aside import SetAside
@@ -336,7 +336,7 @@ def test_a_stop_that_takes_long_is_spoken_of_once(make_scripted, scripted, tmp_p
     monkeypatch.setattr(runner, "PATIENCE_SECONDS", 0.0)
     run = StudyRun(make_scripted().study(8), StudyFolder(tmp_path / "8"))
     run.choose_pack_size(4)
-    filled = runner._Runner([run], scripted(), lambda sizes: SlowToStop(said), display, SetAside(tmp_path))
+    filled = runner.Runner([run], scripted(), lambda sizes: SlowToStop(said), display, SetAside(tmp_path))
 
     with pytest.raises(Interrupted):
         filled.run()

@@ -16,7 +16,7 @@ from batchlab.engine.torch_trainer import TorchTrainer
 from batchlab.errors import Interrupted, SpecError
 from batchlab.optim.schedules import staircase
 from batchlab.run.pack import Hooks, train_pack
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.archive.importer import import_archive

@@ -16,7 +16,7 @@ from batchlab.errors import DamagedError, LabError, UnreadableError
 from batchlab.run.merge import merge_labs
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.resume import UnusableCheckpointError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab

@@ -13,7 +13,7 @@ import pytest
 from batchlab.analysis.summary import summarise
 from batchlab.core.sweep import Sweep
 from batchlab.errors import DamagedError, SpecError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT, MIGRATIONS
 from batchlab.store.query import connect

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from batchlab.errors import InputError, LabError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.verify.accept import accept_edit
 from batchlab.verify.check import verify_lab

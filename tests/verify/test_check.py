@@ -11,7 +11,7 @@ import xxhash
 
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import VERIFY
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.parquet import read_whole

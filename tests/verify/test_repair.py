@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from batchlab.errors import LabError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT

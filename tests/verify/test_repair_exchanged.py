@@ -9,7 +9,7 @@ import numpy as np
 
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import VERIFY
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store import parquet
 from batchlab.store.lab import Lab
 from batchlab.verify.repair import repair_lab

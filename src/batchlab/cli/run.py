@@ -78,7 +78,7 @@ def run(
         return
     from batchlab.cli.curve import print_curve
     from batchlab.run.displays import make_display
-    from batchlab.run.runner import run_sweep
+    from batchlab.run.run_sweep import run_sweep
 
     run_sweep(
         own or sweep,
@@ -105,7 +105,7 @@ def _serve(spec: str, settings: list[str], data: Path | None, *, is_run: bool) -
 
     Where the spec cannot be read it says that, too, and torchrun ends all; else it is wrong on this machine alone.
     """
-    from batchlab.run.runner import run_sweep
+    from batchlab.run.run_sweep import run_sweep
 
     signal.signal(signal.SIGTERM, lambda number, frame: os._exit(Interrupted.exit_code))
     try:

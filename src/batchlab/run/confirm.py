@@ -11,7 +11,7 @@ from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, LabError, shown
 from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
 

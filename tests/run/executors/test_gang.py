@@ -23,7 +23,7 @@ from batchlab.run.executors.choose import choose_executor
 from batchlab.run.executors.executor import Failed, Finished, Lost, Paused, Progress, Saved
 from batchlab.run.executors.gang import GangExecutor
 from batchlab.run.pack import Hooks, PackTask, train_pack
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.run.shelf import Shelf
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder

@@ -18,7 +18,7 @@ from batchlab.run.do_errand import do_errand
 from batchlab.run.executors import gpus
 from batchlab.run.executors.gpus import choose_gpus, count_workers, find_gpus, gpu_variables
 from batchlab.run.executors.local import LocalExecutor
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 
 
 @given(st.lists(st.text("0123456789", min_size=1), max_size=8, unique=True), st.data())

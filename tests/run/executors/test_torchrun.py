@@ -21,7 +21,7 @@ from batchlab.errors import InputError, LostOthersError, SpecError
 from batchlab.own.python_file import load_own_sweep
 from batchlab.processes import Place, is_serving, torchrun_place
 from batchlab.run.executors.torchrun import TorchrunGang, check_left_to_torchrun
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import with_settings
 from batchlab.store.lab import Lab
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batchlab.core.sweep import Sweep
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab

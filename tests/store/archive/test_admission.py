@@ -10,7 +10,7 @@ import pytest
 
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.archive.admission import Admissions, is_sweep_name
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import FORMER_FILES

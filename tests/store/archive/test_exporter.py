@@ -11,7 +11,7 @@ import pytest
 
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, LabError
-from batchlab.run.runner import run_sweep
+from batchlab.run.run_sweep import run_sweep
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
