@@ -174,6 +174,13 @@ class Lab:
             raise MisnamedError(f"{folder} holds sweep {shown(stored.name)}: it was exchanged or renamed. {VERIFY}")
         return stored
 
+    def readable_sweep(self, name: str) -> StoredSweep | None:
+        """Return a stored sweep; None where it cannot be read."""
+        try:
+            return self.sweep(name)
+        except LabError:
+            return None
+
     def _sweep_folder(self, name: str) -> Path:
         """Return where a sweep lies; LabError where a link would lead out of the lab."""
         folder = self.folder / "sweeps" / name
@@ -314,11 +321,8 @@ class Lab:
 
     def _grown_since(self, sweep: StoredSweep) -> StoredSweep | None:
         """Return a sweep as it is stored now, where a writer has let it grow since it was read."""
-        try:
-            stored = self.sweep(sweep.name)
-        except LabError:
-            return None
-        is_larger = stored.spec and sweep.spec and not not_grown(sweep.spec, stored.spec)
+        stored = self.readable_sweep(sweep.name)
+        is_larger = stored and stored.spec and sweep.spec and not not_grown(sweep.spec, stored.spec)
         return stored if is_larger and stored != sweep else None
 
     def _finished(

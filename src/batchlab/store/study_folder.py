@@ -111,6 +111,11 @@ class StudyFolder:
         self.folder, self.is_sealed = folder, is_sealed
 
     @property
+    def batch_size(self) -> int:
+        """That of the study which belongs here, by the name of the folder."""
+        return int(self.folder.name)
+
+    @property
     def has_record(self) -> bool:
         """Whether study.json is there."""
         return is_there(self.folder / "study.json")

@@ -27,9 +27,10 @@ from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
 from batchlab.store.study_record import StudyRecord
-from batchlab.verify.check import Report, has_packs, study_problems, verify_lab
+from batchlab.verify.check import Report, verify_lab
 from batchlab.verify.findings import Finding, Verification, problem_of
 from batchlab.verify.restored import Restored, restore_text
+from batchlab.verify.study import PACKS, has_packs, study_problems
 
 MOST_ROUNDS = 5
 CARRIED_BY: dict[Literal["trials.json", "confirmed.json"], str] = {
@@ -152,7 +153,7 @@ class _Repair:
         if imported and len(imported) == len(records):
             workload = imported[0].workload
             # Also of a study whose record is still to be mended.
-            sizes = tuple(int(study.folder.name) for study in self._studies(name))
+            sizes = tuple(study.batch_size for study in self._studies(name))
             source = {"archive": "unknown: import.json was written again by `batchlab verify --repair`"}
             self._lab.save_import(
                 ImportRecord(name=name, workload=workload, batch_sizes=sizes, goal=paper_goal(workload), source=source)
@@ -167,14 +168,14 @@ class _Repair:
         if path in self._mended:
             return
         self._mended.add(path)
-        folder, sweep = StudyFolder(path), self._sweep(name)
+        folder, sweep = StudyFolder(path), self._lab.readable_sweep(name)
         errors = dict(study_problems(folder, sweep, deep=True))
         if path in errors:
             self._mend_stranger(folder, sweep, errors[path])
             return
         problems = {found: problem_of(error) for found, error in errors.items()}
         for found, problem in problems.items():
-            if found.parent.name in ("parts", "checkpoints", "states") or _is_link_to_folder(found):
+            if found.parent.name in PACKS or _is_link_to_folder(found):
                 self.set_aside(found, problem)
         names = ("study.json", *OUTCOME)
         bad = {path.name: why for path, why in problems.items() if path.parent == folder.folder and path.name in names}
@@ -185,12 +186,6 @@ class _Repair:
             self._forget(folder, sweep, bad)
         elif bad:
             self._mend_outcome(folder, folder.record(), bad)
-
-    def _sweep(self, name: str) -> StoredSweep | None:
-        try:
-            return self._lab.sweep(name)
-        except LabError:
-            return None
 
     def _mend_stranger(self, folder: StudyFolder, sweep: StoredSweep | None, error: LabError) -> None:
         """Set a study aside that is another than its sweep's; one that is only more of it waits for the larger spec."""
@@ -215,7 +210,7 @@ class _Repair:
         """Return the place where a study belongs; None where there is none, or something is there."""
         size = record.facts.batch_size
         for name in self._lab.sweep_names():
-            sweep, home = self._sweep(name), self._lab.study_folder(name, size).folder
+            sweep, home = self._lab.readable_sweep(name), self._lab.study_folder(name, size).folder
             if sweep is None or size not in sweep.batch_sizes or home.exists():
                 continue
             with suppress(LabError):
@@ -242,7 +237,7 @@ class _Repair:
             return
         self._set_aside_files(folder, bad)
         self._set_aside_files(folder, dict.fromkeys(OUTCOME, "without a study.json nothing vouches for it"))
-        size = int(folder.folder.name)
+        size = folder.batch_size
         if sweep is not None and sweep.spec is not None and size in sweep.batch_sizes and has_packs(folder):
             study = sweep.spec.study(size)
             points = tuple(draw_points(study))
@@ -290,7 +285,7 @@ class _Repair:
     def _go_on_growing(self, folder: StudyFolder) -> bool:
         """Let the study that was growing beside one take its place: it holds all that was known, and more."""
         growing = folder.growing
-        if not growing.has_record or list(study_problems(growing, self._sweep(folder.folder.parent.name))):
+        if not growing.has_record or list(study_problems(growing, self._lab.readable_sweep(folder.folder.parent.name))):
             return False
         self.set_aside(folder.folder, "its study was growing, and the larger one is sound")
         move(growing.folder, folder.folder)

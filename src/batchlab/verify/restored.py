@@ -39,7 +39,7 @@ class Restored:
             record = StudyRecord.parse(notes["record"], str(table))
             trials = parse_trials(notes["trials"].encode(), table)
             if sweep is not None:
-                check_belongs(folder, record, sweep, int(folder.folder.name))
+                check_belongs(folder, record, sweep, folder.batch_size)
             check_files(folder.folder, record, trials, rows, None)
         except (BatchlabError, KeyError, TypeError, AttributeError):
             return None
