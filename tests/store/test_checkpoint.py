@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from safetensors import safe_open
 
-from batchlab.errors import DamagedError
+from batchlab.errors import DamagedError, LabError
 from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
 from batchlab.store.study_folder import StudyFolder
+
+STUDY = "0123456789abcdef"
 
 
 def assert_same(read, written):
@@ -198,3 +200,65 @@ def test_a_checkpoint_of_an_older_lab_without_a_digest_was_gone_on_from(tmp_path
         read_checkpoint(tmp_path / "a.npz", "study")
 
     assert list(read_checkpoint(tmp_path / "a.npz")) == ["rows.step"]
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
+    random = np.random.default_rng(0)
+    arrays = {
+        "program.parameters": random.random((3, 5), np.float32),
+        "program.step": np.array(7),
+        "rows.val/loss": np.array([np.nan, np.inf, 0.1 + 0.2]),
+        "program.diverged": np.empty((0, 2), np.int64),
+    }
+
+    write_checkpoint(tmp_path / "1-0.safetensors", arrays, STUDY)
+    read = read_checkpoint(tmp_path / "1-0.safetensors", STUDY)
+
+    assert set(arrays) <= set(read)
+    for name, array in arrays.items():
+        assert read[name].dtype == array.dtype
+        assert read[name].shape == array.shape
+        assert read[name].tobytes() == array.tobytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["1-0.safetensors"]
+
+
+def test_no_checkpoint_is_none(tmp_path):
+    assert read_checkpoint(tmp_path / "1-0.safetensors") is None
+
+
+def test_an_object_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="without pickle"):
+        write_checkpoint(tmp_path / "1-0.safetensors", {"objects": np.array([{"a": 1}], dtype=object)}, STUDY)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pickled_array_is_refused_when_read(tmp_path):
+    """A checkpoint from elsewhere must not run code."""
+    path = tmp_path / "1-0.npz"
+    np.savez(path, objects=np.array([{"a": 1}], dtype=object))
+
+    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 10, 0.5, 0.99])
+def test_a_truncated_checkpoint_is_named(tmp_path, kept):
+    path = tmp_path / "1-0.safetensors"
+    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
+
+    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
+        read_checkpoint(path)
+
+
+def test_a_checkpoint_with_a_wrong_bit_is_named(tmp_path):
+    path = tmp_path / "1-0.safetensors"
+    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+    with pytest.raises(LabError, match=f"^{path} (is damaged|was changed)"):
+        read_checkpoint(path)

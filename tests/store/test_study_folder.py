@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from batchlab.core.trial import Status
-from batchlab.errors import DamagedError, LabError
-from batchlab.store import study_folder as study_folder_module
-from batchlab.store.checkpoint import read_checkpoint, write_checkpoint
+from batchlab.errors import LabError
+from batchlab.store import pack_folder, study_folder
+from batchlab.store.checkpoint import write_checkpoint
 from batchlab.store.seal import write_sealed
 from batchlab.store.study_folder import StudyFolder
 
@@ -25,7 +24,7 @@ def names(folder):
     return sorted(path.name for path in folder.folder.iterdir())
 
 
-# Records and parts
+# Records
 
 
 def test_a_record_comes_back_as_it_went_in(folder, make_record):
@@ -53,39 +52,6 @@ def test_a_record_that_is_none_is_named(folder, make_record):
 
     with pytest.raises(LabError, match=f"^{folder.folder / 'study.json'}: a record holds a study or an imported one"):
         folder.record()
-
-
-def test_parts_come_back_with_their_outcomes(folder, make_record, measurements):
-    folder.save_record(make_record())
-    folder.save_part("1-1", measurements, {"round": 1, "outcomes": []}, STUDY)
-    folder.save_part("1-0", measurements.where(measurements.trial_id == 0), {"round": 2, "outcomes": []}, STUDY)
-
-    parts = folder.parts(STUDY)
-
-    assert list(parts) == ["1-0", "1-1"]
-    assert [len(table) for table, _ in parts.values()] == [3, 5]
-    assert [outcome for _, outcome in parts.values()] == [{"round": 2, "outcomes": []}, {"round": 1, "outcomes": []}]
-
-
-def test_a_part_takes_the_place_of_its_checkpoint(folder, make_record, measurements):
-    folder.save_record(make_record())
-    for name in ("1-0", "1-1"):
-        write_checkpoint(folder.checkpoint_path(name), {"step": np.array(3)}, STUDY)
-
-    folder.save_part("1-0", measurements, {"outcomes": []}, STUDY)
-
-    assert not folder.checkpoint_path("1-0").exists()
-    assert folder.checkpoint_path("1-1").exists()
-
-
-def test_a_half_written_part_is_none(folder, make_record, measurements):
-    """What a kill leaves of a file is under a temporary name, and nobody reads that."""
-    folder.save_record(make_record())
-    folder.save_part("1-0", measurements, {"outcomes": []}, STUDY)
-    whole = (folder.folder / "parts" / "1-0.parquet").read_bytes()
-    (folder.folder / "parts" / "1-1.parquet.99.tmp").write_bytes(whole[:100])
-
-    assert list(folder.parts(STUDY)) == ["1-0"]
 
 
 # Finishing
@@ -123,11 +89,11 @@ def kill_after(monkeypatch, target, attribute, count=1):
 
 
 KILLS = {
-    "the measurements": (study_folder_module.parquet, "write_measurements", 1),
-    "the trials": (study_folder_module, "write_file", 1),
-    "the record": (study_folder_module, "write_file", 2),
-    "removing the parts": (study_folder_module, "remove_files", 1),
-    "removing the checkpoints": (study_folder_module, "remove_files", 2),
+    "the measurements": (study_folder.parquet, "write_measurements", 1),
+    "the trials": (study_folder, "write_file", 1),
+    "the record": (study_folder, "write_file", 2),
+    "removing the parts": (pack_folder, "remove_files", 1),
+    "removing the checkpoints": (pack_folder, "remove_files", 2),
 }
 
 
@@ -184,81 +150,3 @@ def test_tidying_removes_what_killed_writers_left(folder, finish):
     folder.tidy()
 
     assert names(folder) == ["measurements.parquet", "study.json", "trials.json"]
-
-
-# Checkpoints
-
-
-def test_a_checkpoint_comes_back_bit_for_bit(tmp_path):
-    random = np.random.default_rng(0)
-    arrays = {
-        "program.parameters": random.random((3, 5), np.float32),
-        "program.step": np.array(7),
-        "rows.val/loss": np.array([np.nan, np.inf, 0.1 + 0.2]),
-        "program.diverged": np.empty((0, 2), np.int64),
-    }
-
-    write_checkpoint(tmp_path / "1-0.safetensors", arrays, STUDY)
-    read = read_checkpoint(tmp_path / "1-0.safetensors", STUDY)
-
-    assert set(arrays) <= set(read)
-    for name, array in arrays.items():
-        assert read[name].dtype == array.dtype
-        assert read[name].shape == array.shape
-        assert read[name].tobytes() == array.tobytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["1-0.safetensors"]
-
-
-def test_no_checkpoint_is_none(tmp_path):
-    assert read_checkpoint(tmp_path / "1-0.safetensors") is None
-
-
-def test_an_object_is_not_written(tmp_path):
-    with pytest.raises(ValueError, match="without pickle"):
-        write_checkpoint(tmp_path / "1-0.safetensors", {"objects": np.array([{"a": 1}], dtype=object)}, STUDY)
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pickled_array_is_refused_when_read(tmp_path):
-    """A checkpoint from elsewhere must not run code."""
-    path = tmp_path / "1-0.npz"
-    np.savez(path, objects=np.array([{"a": 1}], dtype=object))
-
-    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
-        read_checkpoint(path)
-
-
-@pytest.mark.parametrize("kept", [0, 1, 10, 0.5, 0.99])
-def test_a_truncated_checkpoint_is_named(tmp_path, kept):
-    path = tmp_path / "1-0.safetensors"
-    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
-
-    with pytest.raises(LabError, match=f"^{path} is damaged: .*batchlab verify"):
-        read_checkpoint(path)
-
-
-def test_a_checkpoint_with_a_wrong_bit_is_named(tmp_path):
-    path = tmp_path / "1-0.safetensors"
-    write_checkpoint(path, {"parameters": np.zeros(1_000)}, STUDY)
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-    with pytest.raises(LabError, match=f"^{path} (is damaged|was changed)"):
-        read_checkpoint(path)
-
-
-def test_a_part_without_a_digest_was_gone_on_from(tmp_path, measurements):
-    study = StudyFolder(tmp_path / "8")
-    study.save_part("trials-0-1", measurements, {"outcomes": []}, "study")
-    table = pq.read_table(study.part_path("trials-0-1"))
-    notes = {key: text for key, text in table.schema.metadata.items() if key != b"batchlab.digest"}
-    pq.write_table(table.replace_schema_metadata(notes), study.part_path("trials-0-1"))
-
-    with pytest.raises(DamagedError, match="was changed"):
-        study.parts("study")
-
-    assert len(StudyFolder(tmp_path / "8", is_sealed=False).parts("study")) == 1

@@ -23,7 +23,8 @@ from batchlab.run.growth import check_stored
 from batchlab.run.merge_confirmed import take_confirmation, why_left_out
 from batchlab.run.part import farthest, read_parts
 from batchlab.run.same_rows import check_same_rows, rows_of_replicates, rows_of_trials
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.belonging import check_belongs
+from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT
 from batchlab.store.rejected import add_rejected, read_rejected
 from batchlab.store.stored_sweep import StoredSweep

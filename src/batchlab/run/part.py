@@ -13,7 +13,7 @@ from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError
 from batchlab.search.race import Outcome
 from batchlab.store.pack_check import check_part, repeats
-from batchlab.store.study_folder import StudyFolder
+from batchlab.store.pack_folder import PackFolder
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Part:
         return self.wall_seconds * outcome.last_step / steps
 
 
-def read_parts(folder: StudyFolder, study: Study) -> dict[str, Part]:
+def read_parts(folder: PackFolder, study: Study) -> dict[str, Part]:
     """Return the finished packs of a study by name; DamagedError names one that is not of it, or is there twice."""
     found = folder.parts(study.fingerprint)
     for name, (rows, record) in found.items():

@@ -11,15 +11,15 @@ import numpy as np
 from batchlab.core.study import Study
 from batchlab.store.checkpoint import Checkpoint, read_checkpoint
 from batchlab.store.pack_check import check_checkpoint
+from batchlab.store.pack_folder import PackFolder
 from batchlab.store.seal import damaged
-from batchlab.store.study_folder import StudyFolder
 
 
 @dataclass(frozen=True)
 class Shelf:
     """The place of one pack in a lab. It can be handed to a process that shares the disk, and to no other."""
 
-    folder: StudyFolder
+    folder: PackFolder
     name: str
     study: Study
     loop: Path | None = None

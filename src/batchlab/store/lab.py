@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from batchlab.core.growth import GROWS, continued, fixed_digest, not_grown, study_changes
+from batchlab.core.growth import GROWS, continued, not_grown
 from batchlab.core.result import StudyResult
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
@@ -33,18 +33,19 @@ from batchlab.errors import (
     NewerLabError,
     OlderSpecError,
     SpecError,
-    UnreadableError,
     shown,
     unknown_name,
 )
-from batchlab.files import TEMPORARY, is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
+from batchlab.files import is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
 from batchlab.held import refuse_links
+from batchlab.store.belonging import finished_record
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, SEALED_SINCE, lacks_seals, migrate, upgraded_sweep
 from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import StudyFolder, folder_batch_size, study_places
+from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.sweep_folder import folder_batch_size, holds_sweep, spec_path, study_places
 
 _Kind = TypeVar("_Kind", bound=Value)
 
@@ -139,7 +140,7 @@ class Lab:
         """Return the names of the sweeps, sorted; one whose spec is gone is among them, one being imported is not."""
         refuse_links(self.folder, self.folder / "sweeps")
         folders = _folders(self.folder / "sweeps")
-        return sorted(folder.name for folder in folders if _holds_sweep(folder, is_sealed=self.is_sealed))
+        return sorted(folder.name for folder in folders if holds_sweep(folder, is_sealed=self.is_sealed))
 
     def sweeps(self) -> list[StoredSweep]:
         """Return all sweeps, by name; LabError where there is none, or one cannot be read."""
@@ -349,48 +350,6 @@ def not_imported(lab: Lab, name: str, batch_size: int) -> DamagedError:
     return DamagedError(f"{lab.study_folder(name, batch_size).folder} is missing. Import its archive again.")
 
 
-def finished_record(folder: StudyFolder, sweep: StoredSweep, batch_size: int) -> StudyRecord | None:
-    """Return the record of a study that has ended; DamagedError where it, ended or not, is none of its sweep."""
-    if not folder.has_begun():
-        return None
-    record = folder.record()
-    check_belongs(folder, record, sweep, batch_size)
-    folder.check_listed(record.state, record.files or {})
-    return record if record.state == "finished" else None
-
-
-def check_belongs(folder: StudyFolder, record: StudyRecord, sweep: StoredSweep, batch_size: int) -> None:
-    """Raise DamagedError where a stored study is not of its sweep."""
-    path = folder.folder / "study.json"
-    if record.workload != sweep.workload:
-        spec = spec_path(_sweep_folder(folder))
-        raise damaged(path, f"it is of {shown(record.workload)}, and {spec} is of {shown(sweep.workload)}")
-    if record.facts.batch_size != batch_size:
-        raise damaged(path, f"it is of {shown(record.workload)} at batch size {record.facts.batch_size}")
-    if (record.study is None) != (sweep.spec is None):
-        raise damaged(path, "it was run, and its sweep imported, or the other way round")
-    if record.study is None or sweep.spec is None:
-        return
-    if record.study.fingerprint != sweep.spec.study(batch_size).fingerprint:
-        raise damaged(path, f"it is of another study than its sweep's, {_spec_of(folder)}")
-    if changes := study_changes(record.study, sweep.spec.study(batch_size)):
-        why = f"it asks for more than {_spec_of(folder)}: {'; '.join(changes)}; one of the two is older"
-        raise damaged(path, why, OlderSpecError)
-    if folder.is_sealed and record.sweep != fixed_digest(sweep.spec):
-        raise damaged(path, "it is of another sweep")
-
-
-def _spec_of(folder: StudyFolder) -> Path:
-    """Return where the spec lies that a study is of."""
-    return _sweep_folder(folder) / "sweep.json"
-
-
-def _sweep_folder(folder: StudyFolder) -> Path:
-    """Return the folder of a study's sweep, wherever in it the study is."""
-    above = folder.folder.parent
-    return above.parent if above.name in ("growing", "replaced") else above
-
-
 def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
     try:
         return kind.parse(data, str(path))
@@ -401,36 +360,6 @@ def _parsed(kind: type[_Kind], data: Any, path: Path) -> _Kind:
 def _folders(folder: Path) -> list[Path]:
     """Return the folders in a folder, and links to folders: whoever looks into one of those is refused."""
     return [folder / name for name in names_in(folder) if (folder / name).is_dir()]
-
-
-def spec_path(folder: Path) -> Path:
-    """Return the file that tells of a sweep; where it is gone, the one that its studies ask for."""
-    spec, imported = folder / "sweep.json", folder / "import.json"
-    if is_there(spec):
-        return spec
-    return imported if is_there(imported) or any(map(_is_imported, study_places(folder))) else spec
-
-
-def _holds_sweep(folder: Path, *, is_sealed: bool) -> bool:
-    """Return whether a folder tells of a sweep, or holds a study.
-
-    In a lab of an older format an imported one may be waiting there for the end of its import.
-    """
-    if folder.suffix == TEMPORARY:
-        return False
-    if folder.is_symlink() or any(is_there(folder / name) for name in ("sweep.json", "import.json")):
-        return True
-    studies = (study for study in study_places(folder) if is_there(study / "study.json"))
-    return any(is_sealed or not _is_imported(study) for study in studies)
-
-
-def _is_imported(study: Path) -> bool:
-    try:
-        return is_there(study / "study.json") and StudyFolder(study).record().imported is not None
-    except UnreadableError:
-        raise
-    except LabError:
-        return False
 
 
 def _check_told(folder: Path) -> None:

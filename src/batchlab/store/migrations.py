@@ -21,7 +21,8 @@ from batchlab.store import parquet
 from batchlab.store.checkpoint import SUFFIX, read_checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.pack_name import pack_name
 from batchlab.store.seal import is_sealed, read_sealed, seal_of, write_sealed
-from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
+from batchlab.store.study_folder import OUTCOME, StudyFolder
+from batchlab.store.sweep_folder import study_places
 
 
 @contextmanager

@@ -16,10 +16,12 @@ from pyarrow import fs
 
 from batchlab.core.trial import Trial
 from batchlab.errors import InputError, LabError, shown
-from batchlab.store.lab import Lab, finished_record, not_imported
+from batchlab.store.belonging import finished_record
+from batchlab.store.lab import Lab, not_imported
 from batchlab.store.seal import damaged
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_folder import StudyFolder, trials_json
+from batchlab.store.study_folder import StudyFolder
+from batchlab.store.trial_records import trials_json
 from batchlab.store.undisturbed import undisturbed
 
 CLOSED: dict[str, str | bool | int | float | list[str]] = {

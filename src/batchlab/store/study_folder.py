@@ -32,14 +32,12 @@ import contextlib
 import re
 from collections.abc import Callable, Container
 from pathlib import Path
-from typing import Any, Literal, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, TypeVar
 
 from batchlab.core.confirmation import Confirmation
 from batchlab.core.measurement import Measurements
 from batchlab.core.result import StudyResult
-from batchlab.core.trial import TIMES, Trial
+from batchlab.core.trial import Trial
 from batchlab.errors import VERIFY, DamagedError, SpecError
 from batchlab.files import (
     is_folder,
@@ -52,24 +50,14 @@ from batchlab.files import (
     sync_path,
     write_file,
 )
-from batchlab.folders import move, move_rest, remove_file, remove_files, remove_if_empty
+from batchlab.folders import move, move_rest, remove_file, remove_if_empty
 from batchlab.held import refuse_links
 from batchlab.store import parquet
-from batchlab.store.checkpoint import MOST_BYTES as MOST_CHECKPOINT_BYTES
-from batchlab.store.checkpoint import OLDER_SUFFIX, SUFFIX, Checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.consistency import check_files
-from batchlab.store.pack_name import PATTERN, names_pack
-from batchlab.store.seal import (
-    FileSeal,
-    MismatchError,
-    changed,
-    damaged,
-    read_file,
-    read_sealed,
-    seal_of,
-    sealed_json,
-)
+from batchlab.store.pack_folder import PackFolder
+from batchlab.store.seal import FileSeal, MismatchError, changed, damaged, read_file, read_sealed, seal_of, sealed_json
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.trial_records import parse_trials, trials_json
 from batchlab.store.undisturbed import undisturbed
 
 CONFIRMED = ("confirmed.json", "confirmed.parquet")
@@ -80,35 +68,11 @@ MOST_BYTES = 1 << 30
 """Of trials.json or confirmed.json."""
 
 _Seen = TypeVar("_Seen")
-_TRIALS = TypeAdapter(list[Trial])
-_PACK = rf"{PATTERN}\.(?:parquet|safetensors|npz)"
 _OWN_FILES = "|".join(re.escape(name) for name in ("study.json", *OUTCOME))
-_BATCH_SIZE = re.compile(r"[1-9][0-9]{0,17}")
 
 
-def folder_batch_size(name: str) -> int | None:
-    """Return the batch size whose study a folder of this name holds; None for every other name.
-
-    >>> folder_batch_size("64"), folder_batch_size("064"), folder_batch_size("+64"), folder_batch_size("growing")
-    (64, None, None, None)
-    """
-    return int(name) if _BATCH_SIZE.fullmatch(name) else None
-
-
-def study_places(folder: Path) -> list[Path]:
-    """Return what goes by the name of a study in the folder of a sweep, smallest batch size first."""
-    sizes = {size: name for name in names_in(folder) if (size := folder_batch_size(name)) is not None}
-    return [folder / sizes[size] for size in sorted(sizes)]
-
-
-class StudyFolder:
-    """Reads and writes the folder of one study.
-
-    `is_sealed` is false in a lab from before there were seals, until the next writer has brought it up to date.
-    """
-
-    def __init__(self, folder: Path, *, is_sealed: bool = True) -> None:
-        self.folder, self.is_sealed = folder, is_sealed
+class StudyFolder(PackFolder):
+    """Reads and writes the folder of one study: its record, its packs, its outcome, its confirmation, its growth."""
 
     @property
     def batch_size(self) -> int:
@@ -162,88 +126,6 @@ class StudyFolder:
             self.make_room()
         write_file(self.folder / "study.json", sealed_json(record.plain()), sync)
 
-    def save_part(self, name: str, measurements: Measurements, record: dict[str, Any], study: str) -> None:
-        """Keep a finished pack of the study with this fingerprint; its checkpoint is no longer needed."""
-        parquet.write_measurements(self.part_path(name), measurements, {"study": study, **record})
-        self._remove_checkpoint(name, SUFFIX, OLDER_SUFFIX)
-
-    def parts(self, study: str) -> dict[str, tuple[Measurements, dict[str, Any]]]:
-        """Return the finished packs by name: their measurements and records. Each must be of the study named."""
-        return {path.stem: self.part(path, study) for path in self.packs("parts")}
-
-    def packs(self, kind: Literal["parts", "checkpoints", "states"]) -> list[Path]:
-        """Return the files of packs of one kind; LabError where their folder is a link."""
-        folder = self.folder / kind
-        refuse_links(self.folder, folder)
-        suffixes = (".parquet",) if kind == "parts" else (SUFFIX, OLDER_SUFFIX)
-        return [folder / name for name in names_in(folder) if re.fullmatch(_PACK, name) and name.endswith(suffixes)]
-
-    def part(self, path: Path, study: str | None) -> tuple[Measurements, dict[str, Any]]:
-        """Return one finished pack; of whatever study where `study` is None."""
-        measurements, record = parquet.read_whole(path, is_sealed=self.is_sealed)
-        if not isinstance(record, dict) or "outcomes" not in record:
-            raise damaged(path, "it tells no outcomes")
-        found = record.pop("study", None if self.is_sealed else study)
-        if study is not None and found != study:
-            raise damaged(path, "it is of another study")
-        return measurements, record
-
-    def part_path(self, name: str) -> Path:
-        """Return where a finished pack lies."""
-        return self.folder / "parts" / f"{name}.parquet"
-
-    def checkpoint_path(self, name: str) -> Path:
-        """Return where the checkpoint of an unfinished pack lies."""
-        return _newest(self.folder / "checkpoints", name)
-
-    def save_checkpoint(self, name: str, checkpoint: Checkpoint, study: str) -> None:
-        """Keep how far an unfinished pack of the study with this fingerprint is."""
-        write_checkpoint(self.folder / "checkpoints" / f"{name}{SUFFIX}", checkpoint, study)
-        self._remove_checkpoint(name, OLDER_SUFFIX)
-
-    def _remove_checkpoint(self, name: str, *suffixes: str) -> None:
-        for suffix in suffixes:
-            remove_file(self.folder / "checkpoints" / f"{name}{suffix}")
-
-    def state_path(self, name: str) -> Path:
-        """Return where the last state of a pack is kept."""
-        return _newest(self.folder / "states", name)
-
-    def save_state(self, name: str, state: Checkpoint, study: str) -> None:
-        """Keep the last state of a pack of the study with this fingerprint."""
-        write_checkpoint(self.folder / "states" / f"{name}{SUFFIX}", state, study)
-        remove_file(self.folder / "states" / f"{name}{OLDER_SUFFIX}")
-
-    def loop_path(self, name: str) -> Path:
-        """Return the folder of a trial, or replicate, that a loop of the user's own trains; no link leads there."""
-        path = self.folder / "loops" / name
-        refuse_links(self.folder, path)
-        return path
-
-    def states(self) -> list[tuple[int, ...]]:
-        """Return the trials of each pack whose last state is kept."""
-        states = {path: trials_of_checkpoint(path) for path in self.packs("states")}
-        for path, trial_ids in states.items():
-            if not names_pack(path.stem, trial_ids):
-                raise damaged(path, "it is of other trials than its name says")
-        return list(states.values())
-
-    def resume_state(self, name: str) -> None:
-        """Let a pack go on from its last state, unless it has gone on already."""
-        if not is_there(self.checkpoint_path(name)):
-            state = self.state_path(name)
-            write_file(self.folder / "checkpoints" / state.name, read_bounded(state, MOST_CHECKPOINT_BYTES))
-
-    def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
-        """Return the trials that were trained and do not count, where there are any."""
-        path, record = self.folder / "aside.parquet", self.record()
-        if self.is_sealed and "aside.parquet" not in (record.files or {}):
-            return None
-        if not self.is_sealed and not is_there(path):
-            return None
-        parquet.read_measurements(path, seal=self._seal("aside.parquet", record))
-        return self.part(path, record.fingerprint)
-
     def finish(
         self,
         record: StudyRecord,
@@ -280,10 +162,89 @@ class StudyFolder:
         files = record.files or {}
         return {name: files[name] for name in CONFIRMED if name in files and is_there(self.folder / name)}
 
+    def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
+        """Return the trials that were trained and do not count, where there are any."""
+        path, record = self.folder / "aside.parquet", self.record()
+        if self.is_sealed and "aside.parquet" not in (record.files or {}):
+            return None
+        if not self.is_sealed and not is_there(path):
+            return None
+        parquet.read_measurements(path, seal=self._seal("aside.parquet", record))
+        return self.part(path, record.fingerprint)
+
+    def trials(self, record: StudyRecord | None = None) -> list[Trial]:
+        """Return the trial records of a finished study; `record` is study.json's, read where None."""
+        path = self.folder / "trials.json"
+        return parse_trials(self._read(path.name, record or self.record()), path)
+
+    def result(self, metrics: list[str] | None = None, record: StudyRecord | None = None) -> StudyResult:
+        """Return a finished study as the analyses read it, with all metrics or only the named ones.
+
+        `record` is what study.json says, read where None.
+        """
+        path, record = self.folder / "measurements.parquet", record or self.record()
+        trials, confirmation = self.trials(record), self.confirmation(record)
+        measurements = parquet.read_measurements(path, metrics, self._seal(path.name, record))
+        check_files(self.folder, record, trials, measurements, confirmation)
+        return record.result(trials, measurements, confirmation)
+
+    def check_file(self, name: str, record: StudyRecord) -> None:
+        """Raise DamagedError where a file of a finished study is not as it was written, or cannot be parsed."""
+        path, seal = self.folder / name, self._seal(name, record)
+        if name == "trials.json":
+            self.trials(record)
+        elif name == "confirmed.json":
+            self.confirmation(record)
+        elif name == "confirmed.parquet":
+            parquet.read_replicates(path, seal)
+        else:
+            parquet.read_measurements(path, seal=seal)
+
+    def check_bytes(self, name: str, record: StudyRecord) -> None:
+        """Raise DamagedError where a file is not as its seal says; what is in one that is so is not looked at."""
+        seal = self._seal(name, record)
+        if seal is not None:
+            with contextlib.suppress(MismatchError):
+                read_file(self.folder / name, seal)
+                return
+        self.check_file(name, record)
+
+    def check_measurements(self, num_measurements: int, seal: FileSeal | None) -> None:
+        """Raise DamagedError where the stored table has another size, or without a seal another number of rows."""
+        path = self.folder / "measurements.parquet"
+        if not is_there(path):
+            raise DamagedError(f"{path} is missing. {VERIFY}")
+        if seal is not None:
+            size = path.lstat().st_size
+            if size != seal.size:
+                raise damaged(path, f"it has {size:,} bytes, not the {seal.size:,} that were written")
+        elif (num_rows := parquet.count_rows(path)) != num_measurements:
+            raise damaged(path, f"it has {num_rows:,} rows, not the {num_measurements:,} of its study")
+
+    def _seal(self, name: str, record: StudyRecord) -> FileSeal | None:
+        """Return the seal of a file; None in a lab that has none."""
+        if not self.is_sealed:
+            return (record.files or {}).get(name)
+        if name not in (record.files or {}):
+            raise damaged(self.folder / "study.json", f"it does not list {name}")
+        return (record.files or {})[name]
+
+    def _read(self, name: str, record: StudyRecord) -> bytes:
+        """Return the bytes of a file that is as its seal says."""
+        path, seal = self.folder / name, self._seal(name, record)
+        if not is_there(path):
+            raise DamagedError(f"{path} is missing. {VERIFY}")
+        if seal is None:
+            return read_bounded(path, MOST_BYTES)
+        try:
+            return read_file(path, seal)
+        except MismatchError as mismatch:
+            parse_json(mismatch.content, path)
+            raise changed(path) from None
+
     def tidy(self) -> None:
         """Remove what only a running study needs, also after a kill between two steps of `finish`."""
-        for name in ("parts", "checkpoints"):
-            remove_files(self.folder / name, _is_of_packs)
+        self.remove_packs("parts", "checkpoints")
         for name in names_in(self.folder):
             if is_temporary(name, _OWN_FILES):
                 remove_file(self.folder / name)
@@ -298,7 +259,7 @@ class StudyFolder:
         remove_file(self.folder / "study.json")
         self.forget_outcome()
         self.tidy()
-        remove_files(self.folder / "states", _is_of_packs)
+        self.remove_packs("states")
         if is_folder(self.folder / "confirming"):
             self.confirming.clear()
         remove_if_empty(self.folder)
@@ -307,22 +268,6 @@ class StudyFolder:
     def confirming(self) -> StudyFolder:
         """The folder in which replicates are kept while they train, by the same names as trials."""
         return self._near("confirming")
-
-    def _near(self, *names: str, of: Path | None = None) -> StudyFolder:
-        """Return a folder of the same form in this one, or in another; LabError where a link leads there."""
-        root = of or self.folder
-        refuse_links(root, root.joinpath(*names))
-        return StudyFolder(root.joinpath(*names), is_sealed=self.is_sealed)
-
-    def make_room(self) -> None:
-        """Make the folders that packs in training need."""
-        for name in ("parts", "checkpoints"):
-            make_folder(self.folder / name)
-
-    def finish_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
-        """Store what became of the replicates, and remove what was needed while they trained."""
-        self.save_confirmation(confirmation, measurements)
-        self.end_confirming()
 
     def save_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
         """Store what became of the replicates; `measurements` have their numbers, as `replicate_id` gives them."""
@@ -336,6 +281,11 @@ class StudyFolder:
         seal = parquet.write_replicates(self.folder / "confirmed.parquet", measurements, notes)
         write_file(self.folder / "confirmed.json", text)
         self.save_record(record.with_files({"confirmed.parquet": seal, "confirmed.json": seal_of(text)}))
+
+    def finish_confirmation(self, confirmation: Confirmation, measurements: Measurements) -> None:
+        """Store what became of the replicates, and remove what was needed while they trained."""
+        self.save_confirmation(confirmation, measurements)
+        self.end_confirming()
 
     def end_confirming(self) -> None:
         """Remove what only a study that is being confirmed needs."""
@@ -361,27 +311,6 @@ class StudyFolder:
         seal = self._seal("confirmed.parquet", self.record())
         return parquet.read_replicates(self.folder / "confirmed.parquet", seal)
 
-    def _seal(self, name: str, record: StudyRecord) -> FileSeal | None:
-        """Return the seal of a file; None in a lab that has none."""
-        if not self.is_sealed:
-            return (record.files or {}).get(name)
-        if name not in (record.files or {}):
-            raise damaged(self.folder / "study.json", f"it does not list {name}")
-        return (record.files or {})[name]
-
-    def _read(self, name: str, record: StudyRecord) -> bytes:
-        """Return the bytes of a file that is as its seal says."""
-        path, seal = self.folder / name, self._seal(name, record)
-        if not is_there(path):
-            raise DamagedError(f"{path} is missing. {VERIFY}")
-        if seal is None:
-            return read_bounded(path, MOST_BYTES)
-        try:
-            return read_file(path, seal)
-        except MismatchError as mismatch:
-            parse_json(mismatch.content, path)
-            raise changed(path) from None
-
     @property
     def growing(self) -> StudyFolder:
         """Where this study is filled anew, when it grows."""
@@ -391,6 +320,12 @@ class StudyFolder:
     def replaced(self) -> StudyFolder:
         """Where this study goes for a moment, when a grown one takes its place."""
         return self._near("replaced", self.folder.name, of=self.folder.parent)
+
+    def _near(self, *names: str, of: Path | None = None) -> StudyFolder:
+        """Return a folder of the same form in this one, or in another; LabError where a link leads there."""
+        root = of or self.folder
+        refuse_links(root, root.joinpath(*names))
+        return StudyFolder(root.joinpath(*names), is_sealed=self.is_sealed)
 
     def exchange(self) -> None:
         """Let the grown study take the place of this one; `settle` ends what a kill leaves of it."""
@@ -438,82 +373,6 @@ class StudyFolder:
             return self.folder.stat().st_ino, facts.st_ino, facts.st_mtime_ns
         except OSError:
             return ()
-
-    def trials(self, record: StudyRecord | None = None) -> list[Trial]:
-        """Return the trial records of a finished study; `record` is study.json's, read where None."""
-        path = self.folder / "trials.json"
-        return parse_trials(self._read(path.name, record or self.record()), path)
-
-    def check_file(self, name: str, record: StudyRecord) -> None:
-        """Raise DamagedError where a file of a finished study is not as it was written, or cannot be parsed."""
-        path, seal = self.folder / name, self._seal(name, record)
-        if name == "trials.json":
-            self.trials(record)
-        elif name == "confirmed.json":
-            self.confirmation(record)
-        elif name == "confirmed.parquet":
-            parquet.read_replicates(path, seal)
-        else:
-            parquet.read_measurements(path, seal=seal)
-
-    def check_bytes(self, name: str, record: StudyRecord) -> None:
-        """Raise DamagedError where a file is not as its seal says; what is in one that is so is not looked at."""
-        seal = self._seal(name, record)
-        if seal is not None:
-            with contextlib.suppress(MismatchError):
-                read_file(self.folder / name, seal)
-                return
-        self.check_file(name, record)
-
-    def check_measurements(self, num_measurements: int, seal: FileSeal | None) -> None:
-        """Raise DamagedError where the stored table has another size, or without a seal another number of rows."""
-        path = self.folder / "measurements.parquet"
-        if not is_there(path):
-            raise DamagedError(f"{path} is missing. {VERIFY}")
-        if seal is not None:
-            size = path.lstat().st_size
-            if size != seal.size:
-                raise damaged(path, f"it has {size:,} bytes, not the {seal.size:,} that were written")
-        elif (num_rows := parquet.count_rows(path)) != num_measurements:
-            raise damaged(path, f"it has {num_rows:,} rows, not the {num_measurements:,} of its study")
-
-    def result(self, metrics: list[str] | None = None, record: StudyRecord | None = None) -> StudyResult:
-        """Return a finished study as the analyses read it, with all metrics or only the named ones.
-
-        `record` is what study.json says, read where None.
-        """
-        path, record = self.folder / "measurements.parquet", record or self.record()
-        trials, confirmation = self.trials(record), self.confirmation(record)
-        measurements = parquet.read_measurements(path, metrics, self._seal(path.name, record))
-        check_files(self.folder, record, trials, measurements, confirmation)
-        return record.result(trials, measurements, confirmation)
-
-
-def _newest(folder: Path, name: str) -> Path:
-    """Return where a checkpoint of this name lies, or will: one of the older kind only while there is no other."""
-    newer, older = folder / f"{name}{SUFFIX}", folder / f"{name}{OLDER_SUFFIX}"
-    return older if is_there(older) and not is_there(newer) else newer
-
-
-def _is_of_packs(name: str) -> bool:
-    """Return whether a file is a pack's, or what a kill left of one."""
-    return re.fullmatch(_PACK, name) is not None or is_temporary(name, _PACK)
-
-
-def trials_json(trials: list[Trial], *, with_times: bool = True) -> bytes:
-    """Return the records of trials as JSON; without times, what `Trial.without_times` leaves of them."""
-    left_out: dict[str, set[str]] = {} if with_times else {"__all__": {*TIMES}}
-    return _TRIALS.dump_json(trials, exclude=left_out, exclude_none=True, indent=1)
-
-
-def parse_trials(content: bytes, path: Path) -> list[Trial]:
-    """Return the trials that a file tells of; DamagedError where it is not the JSON of trials."""
-    try:
-        return _TRIALS.validate_json(content)
-    except ValidationError as error:
-        detail = error.errors()[0]
-        place = ".".join(str(part) for part in detail["loc"]) or "its start"
-        raise damaged(path, f"{detail['msg']} at {place}") from None
 
 
 def _plain_json(confirmation: Confirmation) -> bytes:

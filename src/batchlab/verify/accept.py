@@ -9,21 +9,17 @@ from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, SpecError
 from batchlab.files import parse_json, read_bounded
 from batchlab.store import parquet
+from batchlab.store.belonging import check_belongs
 from batchlab.store.consistency import check_files, check_outcome
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.lab import Lab
 from batchlab.store.seal import KEY, seal_of
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import (
-    MOST_BYTES,
-    OUTCOME,
-    StudyFolder,
-    folder_batch_size,
-    parse_trials,
-    study_places,
-)
+from batchlab.store.study_folder import MOST_BYTES, OUTCOME, StudyFolder
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.sweep_folder import folder_batch_size, study_places
 from batchlab.store.throughput import FOLDER as THROUGHPUTS
 from batchlab.store.throughput import ThroughputRecord, save_throughput
+from batchlab.store.trial_records import parse_trials
 
 
 def accept_edit(lab: Lab, path: Path) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from batchlab.errors import DamagedError, LabError, MisnamedError, UnreadableError
 from batchlab.files import TEMPORARY, check_regular, is_folder, is_there, names_in, unreadable
-from batchlab.store.lab import Lab, spec_path
+from batchlab.store.lab import Lab
 from batchlab.store.rejected import FILE as REJECTED
 from batchlab.store.rejected import read_rejected
 from batchlab.store.set_aside import SET_ASIDE
 from batchlab.store.stored_sweep import FORMER_FILES, StoredSweep
-from batchlab.store.study_folder import OUTCOME, StudyFolder, study_places
+from batchlab.store.study_folder import OUTCOME, StudyFolder
+from batchlab.store.sweep_folder import spec_path, study_places
 from batchlab.store.throughput import FOLDER as THROUGHPUTS
 from batchlab.store.throughput import read_throughput
 from batchlab.verify.findings import Finding, Verification, problem_of

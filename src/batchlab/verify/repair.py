@@ -19,14 +19,16 @@ from batchlab.files import check_regular, is_folder, is_there, make_folder, read
 from batchlab.folders import move
 from batchlab.published.goals import paper_goal
 from batchlab.search.samplers import draw_points
-from batchlab.store.lab import Lab, check_belongs
+from batchlab.store.belonging import check_belongs
+from batchlab.store.lab import Lab
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, lacks_seals, migrate, upgraded_sweep
 from batchlab.store.seal import read_sealed
 from batchlab.store.set_aside import SetAside
 from batchlab.store.stored_sweep import ImportRecord, StoredSweep
-from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder, study_places
+from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.sweep_folder import study_places
 from batchlab.verify.check import Report, verify_lab
 from batchlab.verify.findings import Finding, Verification, problem_of
 from batchlab.verify.restored import Restored, restore_text

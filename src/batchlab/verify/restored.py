@@ -12,12 +12,13 @@ from batchlab.core.trial import Trial
 from batchlab.errors import BatchlabError
 from batchlab.files import is_there, parse_json, read_bounded, write_file
 from batchlab.store import parquet
+from batchlab.store.belonging import check_belongs
 from batchlab.store.consistency import check_files
-from batchlab.store.lab import check_belongs
 from batchlab.store.seal import FileSeal, seal_of
 from batchlab.store.stored_sweep import StoredSweep
-from batchlab.store.study_folder import StudyFolder, parse_trials, trials_json
+from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
+from batchlab.store.trial_records import parse_trials, trials_json
 
 
 @dataclass(frozen=True)

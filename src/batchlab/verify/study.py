@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from batchlab.core.confirmation import REPLICATE_STRIDE, Confirmation
 from batchlab.core.study import Study
 from batchlab.errors import VERIFY, DamagedError, LabError
 from batchlab.files import is_there
 from batchlab.search.samplers import draw_points
+from batchlab.store.belonging import check_belongs
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.consistency import check_outcome
-from batchlab.store.lab import check_belongs
 from batchlab.store.pack_check import check_checkpoint, check_part, repeats
+from batchlab.store.pack_folder import Kind
 from batchlab.store.seal import damaged
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import OUTCOME, StudyFolder
@@ -22,7 +23,7 @@ from batchlab.store.study_record import StudyRecord
 
 Problems = Iterator[tuple[Path, LabError]]
 
-PACKS: tuple[Literal["parts", "checkpoints", "states"], ...] = ("parts", "checkpoints", "states")
+PACKS: tuple[Kind, ...] = ("parts", "checkpoints", "states")
 
 
 def study_problems(folder: StudyFolder, sweep: StoredSweep | None, *, deep: bool = False) -> Problems:

@@ -19,10 +19,11 @@ from batchlab.core.measurement import Measurements
 from batchlab.core.sweep import Sweep
 from batchlab.errors import InputError, LabError, shown
 from batchlab.files import TEMPORARY, is_there
-from batchlab.store.lab import Lab, spec_path
+from batchlab.store.lab import Lab
 from batchlab.store.seal import digest
 from batchlab.store.stored_sweep import FORMER_FILES, StoredSweep
 from batchlab.store.study_folder import StudyFolder
+from batchlab.store.sweep_folder import spec_path
 
 SOURCE = "source.json"
 """Beside the sweep.json of a sweep that came from an export: it was not run here."""
