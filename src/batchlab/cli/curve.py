@@ -19,7 +19,7 @@ from batchlab.cli.options import (
     fail_on_problems,
     print_json,
     print_text,
-    summarise_sweep,
+    summarise_or_exit,
     terminal_width,
     warn,
 )
@@ -61,7 +61,7 @@ def print_curve(
     from batchlab.analysis.summary import curve_json
     from batchlab.store.lab import Lab
 
-    results, summary = summarise_sweep(Lab.open(lab), workload, sweep, goal, trials)
+    results, summary = summarise_or_exit(Lab.open(lab), workload, sweep, goal, trials)
     beside = _published(summary) if published else None
     if as_json:
         print_json(curve_json(summary) | ({"published": beside and asdict(beside)} if published else {}))

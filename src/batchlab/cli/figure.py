@@ -16,7 +16,8 @@ from batchlab.cli.options import (
     TrialsOption,
     WorkloadArgument,
     fail_on_problems,
-    summarise_sweep,
+    print_figure,
+    summarise_or_exit,
     warn,
 )
 from batchlab.errors import InputError
@@ -93,13 +94,13 @@ def figure(
         if len(sweeps) > 1:
             others = _listed((each.name for each in FIGURES.values() if each.needs == "sweeps"), "or")
             raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw {others}")
-        results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
+        results, summary = summarise_or_exit(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
         _warn_unpublished([summary] if published else [])
         source: object = summary
         if kind.needs == "trials":
             timed = _times(store, results.sweep) if against is Against.SECONDS else None
             source = _trained(results, summary, trials, kind, batch_size or [], timed)
-        _print_saved(name, source, out / f"{results.sweep.name}-{name}", options)
+        print_figure(name, source, out / f"{results.sweep.name}-{name}", options)
         fail_on_problems(results.problems)
 
 
@@ -168,7 +169,7 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, options: Mapping[s
     for name in names:
         results = partial(_results, store, stored, FIGURES[name].reads, problems)
         try:
-            _print_saved(name, results, out / name, options)
+            print_figure(name, results, out / name, options)
         except InputError as error:
             refusals.append(error)
     if len(refusals) == len(names) == 1:
@@ -203,14 +204,14 @@ def _draw_of_throughput(
 
     if len(sweeps) > 1:
         raise typer.BadParameter(f"{kind.name} shows one sweep; give --sweep once")
-    results, summary = summarise_sweep(store, workload, sweeps[0] if sweeps else None, goal, trials)
+    results, summary = summarise_or_exit(store, workload, sweeps[0] if sweeps else None, goal, trials)
     check_one_batch_size(results.sweep, summary)
     throughput = needed_throughput(store, results.sweep)
     if kind.needs == "throughput":
         source: object = throughput
     else:
         source = plan_summary(summary, throughput, throughput.planned_workers[-1])
-    _print_saved(kind.name, source, out / f"{results.sweep.name}-{kind.name}", {})
+    print_figure(kind.name, source, out / f"{results.sweep.name}-{kind.name}")
     fail_on_problems(results.problems)
 
 
@@ -228,10 +229,10 @@ def _draw_of_sweeps(
     if not wanted:
         readable, problems = store.readable_sweeps()
         wanted = [sweep.name for sweep in readable if _has_finished(store, sweep)] or [each.name for each in readable]
-    found = {one: summarise_sweep(store, None, one, goal, trials) for one in wanted}
+    found = {one: summarise_or_exit(store, None, one, goal, trials) for one in wanted}
     summaries = {one: summary for one, (_, summary) in found.items()}
     _warn_unpublished(list(summaries.values()) if "published" in options else [])
-    _print_saved(name, summaries, out / name, options)
+    print_figure(name, summaries, out / name, options)
     fail_on_problems([*problems, *(problem for results, _ in found.values() for problem in results.problems)])
 
 
@@ -249,13 +250,6 @@ def _warn_unpublished(summaries: Sequence[WorkloadSummary]) -> None:
     for summary in summaries:
         if counterpart(summary) is None:
             warn(why_not_compared(summary))
-
-
-def _print_saved(name: str, source: object, stem: Path, options: Mapping[str, Any]) -> None:
-    from batchlab.plots import save_figure
-
-    for path in save_figure(name, source, stem, **options):
-        print(path)
 
 
 def _results(

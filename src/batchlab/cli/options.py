@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -64,7 +64,7 @@ TrialsOption = Annotated[int | None, typer.Option("--trials", min=1, help="Use t
 DEFAULT_LAB = Path("lab")
 
 
-def summarise_sweep(
+def summarise_or_exit(
     lab: Lab,
     workload: str | None,
     sweep_name: str | None,
@@ -74,7 +74,7 @@ def summarise_sweep(
 ) -> tuple[SweepResults, ShownSummary]:
     """Return the results of the sweep that is meant and their summary; say on stderr what is missing.
 
-    Of its metrics the goal's is read, and `metric`.
+    Of its metrics the goal's is read, and `metric`. Where nothing of it can be read, the command ends here, with 1.
     """
     from batchlab.report.answers import read_results, shortfalls, summarise_results, with_plan
 
@@ -101,6 +101,21 @@ def fail_on_problems(problems: Sequence[object]) -> None:
         warn(str(problem))
     if problems:
         raise typer.Exit(1)
+
+
+def tell(sentence: str) -> None:
+    """Print a sentence on stderr, at once: how far something is."""
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def print_figure(
+    name: str, source: object, stem: Path, options: Mapping[str, Any] | None = None, *, as_json: bool = False
+) -> None:
+    """Draw a figure and print where its files are: on stderr where stdout is JSON."""
+    from batchlab.plots import save_figure
+
+    for path in save_figure(name, source, stem, **(options or {})):
+        print(path, file=sys.stderr if as_json else sys.stdout)
 
 
 def print_json(data: Any) -> None:

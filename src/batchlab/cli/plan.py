@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +18,10 @@ from batchlab.cli.options import (
     TrialsOption,
     WorkloadArgument,
     fail_on_problems,
+    print_figure,
     print_json,
     print_text,
-    summarise_sweep,
+    summarise_or_exit,
     terminal_width,
 )
 from batchlab.errors import InputError
@@ -83,7 +83,7 @@ def plan(
         made, problems = _of_lab(lab, workload, sweep, goal, trials, throughput, max_workers, price, deadline)
     _print(made, as_json)
     if out is not None:
-        _draw(made, out, as_json)
+        print_figure("plan", made, out / "plan", as_json=as_json)
     fail_on_problems(problems)
 
 
@@ -127,7 +127,7 @@ def _of_lab(
     seconds = None if deadline is None else given_deadline(deadline)
     given = None if throughput is None else given_throughput(throughput)
     store = Lab.open(lab)
-    results, summary = summarise_sweep(store, workload, sweep, goal, trials)
+    results, summary = summarise_or_exit(store, workload, sweep, goal, trials)
     check_one_batch_size(results.sweep, summary)
     times = given or needed_throughput(store, results.sweep)
     times = replace(times, train_examples=num_train_examples(results.sweep))
@@ -154,13 +154,6 @@ def _print(made: TrainingPlan, as_json: bool) -> None:
         print_text(f"{table.caption}: the front and the fastest of each number of workers; --json has all.")
     for note in made.notes:
         print_text(f"Note: {note}")
-
-
-def _draw(made: TrainingPlan, out: Path, as_json: bool) -> None:
-    from batchlab.plots import save_figure
-
-    for path in save_figure("plan", made, out / "plan"):
-        print(path, file=sys.stderr if as_json else sys.stdout)
 
 
 def _check_unused(options: Mapping[str, object], given: str) -> None:

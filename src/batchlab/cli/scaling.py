@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batchlab.cli.options import DEFAULT_LAB, DataOption, JsonOption, LabOption, print_json, print_text, terminal_width
+from batchlab.cli.options import (
+    DEFAULT_LAB,
+    DataOption,
+    JsonOption,
+    LabOption,
+    print_figure,
+    print_json,
+    print_text,
+    tell,
+    terminal_width,
+)
 from batchlab.cli.run import load_spec
 from batchlab.core.limits import MOST_BATCH_SIZES, MOST_WORKERS
 from batchlab.errors import InputError, LabError, SpecError, shown
@@ -80,7 +89,7 @@ def scaling(
         raise typer.BadParameter("--batch-sizes and --set sweep.batch_sizes say the same thing; leave one out")
     sweep, trainer = _load(workload, lab, sizes, settings or [], data)
     find_settings(sweep, trainer, counts, weak)  # before anything is made
-    take = partial(measure_throughput, workers=counts, is_weak=weak, link=made, repeats=repeats, tell=_tell)
+    take = partial(measure_throughput, workers=counts, is_weak=weak, link=made, repeats=repeats, tell=tell)
     found, path = _measure(lambda: take(sweep, trainer), lab)
     if as_json:
         print_json(scaling_json(found, weak))
@@ -88,7 +97,7 @@ def scaling(
         _print(found, weak)
         print_text(f"Kept in {path}; `batchlab plan` reads it there.")
     if out is not None:
-        _draw(found, out / f"{sweep.name}-throughput", as_json)
+        print_figure("throughput", found, out / f"{sweep.name}-throughput", as_json=as_json)
 
 
 def read_counts(text: str, place: str) -> list[int]:
@@ -173,10 +182,6 @@ def _measure(take: Callable[[], ThroughputRecord], lab: Path) -> tuple[Throughpu
         return found, save_throughput(store.folder, record)
 
 
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr, flush=True)
-
-
 def _print(found: Throughput, is_weak: bool) -> None:
     from batchlab.report.tables import text_of
     from batchlab.report.words.throughput import link_facts, throughput_facts, throughput_notes, throughput_table
@@ -187,10 +192,3 @@ def _print(found: Throughput, is_weak: bool) -> None:
         print_text(f"{name}: {value}")
     for note in throughput_notes(found):
         print_text(note)
-
-
-def _draw(found: Throughput, stem: Path, as_json: bool) -> None:
-    from batchlab.plots import save_figure
-
-    for path in save_figure("throughput", found, stem):
-        print(path, file=sys.stderr if as_json else sys.stdout)
