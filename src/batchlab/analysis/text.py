@@ -60,6 +60,16 @@ def in_times(more: float, less: float) -> str:
     return f" ({more / less:.2g} times)" if more < 10 * less else f" ({more / less:,.0f} times)"
 
 
+def span(numbers: Iterable[int]) -> str:
+    """Return whole numbers as the range they span.
+
+    >>> span([32, 16]), span([6, 6])
+    ('16 to 32', '6')
+    """
+    found = sorted(set(numbers))
+    return count(found[0]) if len(found) == 1 else f"{count(found[0])} to {count(found[-1])}"
+
+
 def listed(batch_sizes: Iterable[int]) -> str:
     """Return batch sizes as a sentence lists them.
 

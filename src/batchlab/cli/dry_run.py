@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from batchlab.cli.options import print_json, print_table, warn
+from batchlab.cli.options import print_json, print_table, tell, warn
 from batchlab.processes import usable_cores
 
 if TYPE_CHECKING:
@@ -46,12 +45,12 @@ def print_dry_run(
     """Print each study that is not finished with its cost; say on stderr how far the measurements are."""
     from batchlab.analysis.text import listed
     from batchlab.optim.registry import with_defaults
-    from batchlab.run.finished import as_stored, has_begun
+    from batchlab.run.finished import as_stored, begun_batch_sizes
 
     sweep, finished = as_stored(sweep if trainer else with_defaults(sweep), lab)
     if finished and not as_json:
         warn(_what_is_finished(sweep, tuple(finished), lab))
-    begun = tuple(size for size in has_begun(sweep, lab) if size not in finished)
+    begun = tuple(size for size in begun_batch_sizes(sweep, lab) if size not in finished)
     if begun and not as_json:
         warn(f"begun in {lab} and counted whole, what is trained already included: batch size {listed(begun)}")
     if tuple(finished) == sweep.search.batch_sizes and not as_json:
@@ -59,12 +58,10 @@ def print_dry_run(
     if sweep.workload.is_own_loop:
         _print_loop(sweep, tuple(finished), workers, as_json)
         return
+    from batchlab.published.comparison import counterpart_steps
     from batchlab.run.estimate import estimate_sweep
 
-    def tell(sentence: str) -> None:
-        print(sentence, file=sys.stderr, flush=True)
-
-    studies = estimate_sweep(sweep, data, tell, trainer, finished, _published(sweep))
+    studies = estimate_sweep(sweep, data, tell, trainer, finished, counterpart_steps(sweep))
     num_workers = workers or usable_cores()
     if as_json:
         print_json(_facts(sweep, tuple(finished), num_workers) | {"studies": [asdict(study) for study in studies]})
@@ -73,16 +70,6 @@ def print_dry_run(
     print(f"Sweep {sweep.name}: {sweep.workload.name}, goal {goal}, {protocol} protocol")
     print_table(_HEADER, [_cells(study) for study in studies])
     print(*_sentences(sweep, studies, num_workers), sep="\n")
-
-
-def _published(sweep: Sweep) -> dict[int, float]:
-    """Return the published steps of this very workload and goal, by batch size."""
-    from batchlab.published.points import published_steps
-
-    workload = sweep.workload
-    if not workload.has_whole_data or workload.schedules_batch_size:  # published steps are of constant batch sizes
-        return {}
-    return published_steps(workload.name, sweep.search.hardest_goal)
 
 
 def _what_is_finished(sweep: Sweep, finished: tuple[int, ...], lab: Path) -> str:

@@ -89,6 +89,11 @@ class Workload(Value):
         return bool(self.schedule.options.get("of") == "batch_size")
 
     @property
+    def has_one_batch_size(self) -> bool:
+        """Whether every update has the batch size of its study."""
+        return not self.schedules_batch_size
+
+    @property
     def fixed_metaparameters(self) -> dict[str, float]:
         """The metaparameters that the spec sets to one value."""
         return {**self.optimizer.options, **self.schedule.options}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult
 from batchlab.analysis.answers.headline import Headline
-from batchlab.analysis.text import bounds, count, significant
+from batchlab.analysis.text import bounds, significant, span
 
 INTERVAL = "95 % interval"
-_FITTED: dict[Headline, str] = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
+FITTED: dict[Headline, str] = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
+"""What a curve was fitted to, by the name of the answer."""
 
 
 def answer_label(headline: Headline, rows: Sequence[StepsToResult]) -> str:
@@ -24,7 +25,7 @@ def answer_label(headline: Headline, rows: Sequence[StepsToResult]) -> str:
 
 def fit_label(fit: CriticalBatchFit) -> str:
     """Return the fitted curve in numbers, and what it was fitted to."""
-    return f"fit of {_FITTED[fit.estimand]}: {significant(fit.s_min)} + {significant(fit.e_min)} / batch size"
+    return f"fit of {FITTED[fit.estimand]}: {significant(fit.s_min)} + {significant(fit.e_min)} / batch size"
 
 
 def critical_label(fit: CriticalBatchFit) -> str:
@@ -35,13 +36,3 @@ def critical_label(fit: CriticalBatchFit) -> str:
     if low is None and high is None:
         return f"critical batch size {significant(fit.b_crit)} (no chance, no interval)"
     return f"critical batch size {significant(fit.b_crit)} ({bounds(low, high)})"
-
-
-def span(numbers: Iterable[int]) -> str:
-    """Return whole numbers as the range they span.
-
-    >>> span([32, 16]), span([6, 6])
-    ('16 to 32', '6')
-    """
-    found = sorted(set(numbers))
-    return count(found[0]) if len(found) == 1 else f"{count(found[0])} to {count(found[-1])}"

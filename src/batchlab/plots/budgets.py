@@ -10,11 +10,10 @@ from typing import Literal
 import numpy as np
 
 from batchlab.analysis import apply_example_budget, apply_step_budget, best_measurement, select_metric
-from batchlab.analysis.text import count
+from batchlab.analysis.text import count, span
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
-from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.scales import log_axis, value_axis

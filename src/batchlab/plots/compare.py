@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from batchlab.analysis import StepsToResult, WorkloadSummary
 from batchlab.analysis.answers.headline import Headline, choose_headline
 from batchlab.analysis.answers.steps_to_result import measured_steps
+from batchlab.analysis.text import span
 from batchlab.errors import InputError
-from batchlab.plots.answers import answer_label, span
+from batchlab.plots.answers import answer_label
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Panel, Series
 from batchlab.plots.sheet import Sheet

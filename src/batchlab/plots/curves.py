@@ -9,12 +9,11 @@ from typing import Literal
 import numpy as np
 
 from batchlab.analysis import as_known, best_measurement, first_steps, is_measured
-from batchlab.analysis.text import count
+from batchlab.analysis.text import count, span
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
 from batchlab.errors import InputError, unknown_name
-from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.goal_line import goal_line
 from batchlab.plots.panel import Axis, Panel, Point, Series

@@ -9,8 +9,8 @@ from itertools import chain
 
 from batchlab.analysis import Guides, TunedPoint, WorkloadSummary, guides
 from batchlab.analysis.answers.tuning import RATES
+from batchlab.analysis.text import span
 from batchlab.errors import InputError
-from batchlab.plots.answers import span
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Axis, Panel, Point, Series
 from batchlab.plots.quantities import PointQuantity, effective_learning_rate, point_quantity

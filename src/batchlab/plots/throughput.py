@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from batchlab.analysis import StepTimes, Throughput
-from batchlab.analysis.text import count, significant
-from batchlab.plots.answers import INTERVAL, span
+from batchlab.analysis.text import count, significant, span
+from batchlab.plots.answers import INTERVAL
 from batchlab.plots.draw import draw_sheet
 from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.scales import log_axis

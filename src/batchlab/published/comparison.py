@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from batchlab.core.goal import Goal
-from batchlab.published.points import Confidence, PublishedCurve, published_curve
+from batchlab.core.sweep import Sweep
+from batchlab.published.points import Confidence, PublishedCurve, published_curve, published_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,18 +57,8 @@ def _span(ratios: Mapping[int, float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-class Summary(Protocol):
-    """What of the summary of a sweep tells which published curve is its counterpart."""
-
-    @property
-    def workload(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def goal(self) -> Goal:
-        """What the steps lead to."""
-        ...
+class Trained(Protocol):
+    """What of a study, a sweep or its workload tells whether its steps can be compared with published ones."""
 
     @property
     def has_whole_data(self) -> bool:
@@ -80,13 +71,36 @@ class Summary(Protocol):
         ...
 
 
-def counterpart(summary: Summary) -> PublishedCurve | None:
-    """Return the published curve of a sweep's workload and goal.
+class Summary(Trained, Protocol):
+    """What of the summary of a sweep tells which published curve is its counterpart."""
 
-    None too where it trained on a part of the dataset, or changed its batch size while it trained.
+    @property
+    def workload(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def goal(self) -> Goal:
+        """What the steps lead to."""
+        ...
+
+
+def is_comparable(trained: Trained) -> bool:
+    """Return whether steps can be compared with published ones: those are of whole datasets and of one batch size."""
+    return trained.has_whole_data and trained.has_one_batch_size
+
+
+def counterpart(summary: Summary) -> PublishedCurve | None:
+    """Return the published curve of a sweep's workload and goal; None where its steps cannot be compared with it."""
+    return published_curve(summary.workload, summary.goal) if is_comparable(summary) else None
+
+
+def counterpart_steps(sweep: Sweep) -> dict[int, float]:
+    """Return the published steps of a sweep's workload and goal by batch size, also of one that has not been run.
+
+    Empty where they are not known, or only relative to each other, and where its own could not be compared with them.
     """
-    is_like_it = summary.has_whole_data and summary.has_one_batch_size
-    return published_curve(summary.workload, summary.goal) if is_like_it else None
+    return published_steps(sweep.workload.name, sweep.search.hardest_goal) if is_comparable(sweep.workload) else {}
 
 
 def why_not_compared(summary: Summary) -> str:

@@ -11,7 +11,7 @@ from batchlab.analysis import StepsToResult, TunedPoint, WorkloadSummary
 from batchlab.analysis.answers.headline import Headline
 from batchlab.analysis.answers.steps_to_result import measured_steps
 from batchlab.analysis.curve.regimes import Efficiency
-from batchlab.analysis.text import count, significant
+from batchlab.analysis.text import count, significant, span
 from batchlab.published.comparison import PublishedComparison, compare_published
 from batchlab.report.blocks import Table
 from batchlab.report.text_table import text_table
@@ -190,16 +190,6 @@ def best_interval(summary: WorkloadSummary, best: StepsToResult) -> str:
     """
     is_chosen = sum(row.is_reached for row in summary.rows) > 1
     return "" if is_chosen else format_interval(best, summary)
-
-
-def span(numbers: Sequence[int]) -> str:
-    """Return a number, or the least and the most of several.
-
-    >>> span([6, 6]), span([4, 6])
-    ('6', '4 to 6')
-    """
-    least, most = min(numbers), max(numbers)
-    return count(least) if least == most else f"{count(least)} to {count(most)}"
 
 
 def format_steps(steps: float) -> str:

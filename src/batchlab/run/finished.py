@@ -34,7 +34,7 @@ def as_stored(sweep: Sweep, lab: Path) -> tuple[Sweep, dict[int, int | None]]:
     return sweep, finished
 
 
-def has_begun(sweep: Sweep, lab: Path) -> tuple[int, ...]:
+def begun_batch_sizes(sweep: Sweep, lab: Path) -> tuple[int, ...]:
     """Return the batch sizes of which a lab holds something: a part of the search, or all of a smaller one."""
     if not is_there(lab / "lab.json"):
         return ()

@@ -11,6 +11,7 @@ from batchlab.errors import InputError
 from batchlab.plots.panel import Panel, Point, Series
 from batchlab.plots.paper.lines import MINIMUM, PUBLISHED, Line, Results, studies_of
 from batchlab.plots.steps import perfect_series, steps_axes, steps_series
+from batchlab.published.comparison import is_comparable
 from batchlab.published.points import published_curve
 
 _Curves = list[tuple[Line, list[StepsToResult]]]
@@ -48,12 +49,8 @@ class StepsPanel:
         if self.perfect_of is not None:
             series += _perfect(series, self.perfect_of, base)
         if published:
-            whole = [
-                line
-                for line, _ in curves
-                if all(each.has_whole_data and each.has_one_batch_size for each in results(line.workload) or ())
-            ]
-            series += [one for line in whole for one in _published(line, base)]
+            comparable = [line for line, _ in curves if all(map(is_comparable, results(line.workload) or ()))]
+            series += [one for line in comparable for one in _published(line, base)]
         return _panel(self, name, series, base, notes)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from batchlab.analysis import StepsToResult, WorkloadSummary
 from batchlab.analysis.answers.best_of import MIN_TRIALS
-from batchlab.analysis.text import count
-from batchlab.report.tables import best_interval, format_steps, span
+from batchlab.analysis.text import count, span
+from batchlab.report.tables import best_interval, format_steps
 from batchlab.report.words.fit import critical_sentence, fewest_trials
 from batchlab.report.words.protocol import confirmed_seeds
 from batchlab.report.words.regimes import regime_sentences

@@ -9,9 +9,7 @@ from batchlab.analysis.answers.best_of import MIN_TRIALS
 from batchlab.analysis.curve.regime_end import MAX_OCTAVES
 from batchlab.analysis.interval import Interval
 from batchlab.analysis.text import bounds, estimate, listed, significant
-
-_ESTIMANDS = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
-
+from batchlab.plots.answers import FITTED
 
 _FITTED_ALL_THE_SAME = "A hyperbola does not describe these steps well; fitted all the same, its"
 
@@ -30,7 +28,7 @@ def critical_sentence(summary: WorkloadSummary) -> str:
         share = "" if fit.is_exact else " (95 %)"
         side = bounds(low, high).replace(">", "above").replace("<", "below")
         return f"{_FITTED_ALL_THE_SAME if _is_poor(summary) else 'The'} critical batch size is {side}{share}."
-    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {_ESTIMANDS[fit.estimand]})"
+    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {FITTED[fit.estimand]})"
     if fit.contradicted_by:
         return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
     if failed := [row.batch_size for row in summary.rows if row.failed_to_confirm]:
@@ -43,7 +41,7 @@ def critical_sentence(summary: WorkloadSummary) -> str:
     if high > 2**MAX_OCTAVES * low:
         span = f"{significant(low)} and {significant(high)}"
         return (
-            f"The critical batch size lies between {span} (95 % interval, from {_ESTIMANDS[fit.estimand]}; "
+            f"The critical batch size lies between {span} (95 % interval, from {FITTED[fit.estimand]}; "
             f"the fit says {significant(fit.b_crit)})."
         )
     return f"The critical batch size is {found}."
@@ -85,8 +83,8 @@ def deviation(residual: float) -> float:
 def _fitted_to(fit: CriticalBatchFit) -> str:
     late = deviation(math.log(fit.lateness))
     if late < 0.1:
-        return _ESTIMANDS[fit.estimand]
-    return f"{_ESTIMANDS[fit.estimand]}, each in the middle of the gap before its evaluation, {late:.2g} % earlier"
+        return FITTED[fit.estimand]
+    return f"{FITTED[fit.estimand]}, each in the middle of the gap before its evaluation, {late:.2g} % earlier"
 
 
 def _is_poor(summary: WorkloadSummary) -> bool:

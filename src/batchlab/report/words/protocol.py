@@ -6,9 +6,8 @@ from collections.abc import Collection
 
 from batchlab.analysis import WorkloadSummary
 from batchlab.analysis.answers.confirmed import fewest_seeds
-from batchlab.analysis.text import listed
+from batchlab.analysis.text import listed, span
 from batchlab.core.goal import Goal
-from batchlab.report.tables import span
 
 
 def protocol_text(summary: WorkloadSummary) -> str:
