@@ -5,21 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 from batchlab.core.confirmation import Confirm
+from batchlab.core.study import GROWS as STUDY_GROWS
 from batchlab.core.study import Study
 from batchlab.core.sweep import COSTS_ONLY, SearchPlan, Sweep, differences
 from batchlab.core.workload import OwnLoop, Workload
 
+
+def _limit(limit: float | None) -> float:
+    return math.inf if limit is None else limit
+
+
+def _confirms_more(old: Confirm | None, new: Confirm | None) -> bool:
+    if old is None or new is None:
+        return old is None
+    return new.seeds >= old.seeds and new.points >= old.points
+
+
+_IS_MORE: dict[str, Callable[[SearchPlan, SearchPlan], bool]] = {
+    "trials": lambda old, new: new.trials >= old.trials,
+    "batch_sizes": lambda old, new: set(new.batch_sizes) >= set(old.batch_sizes),
+    "race_factor": lambda old, new: new.race_factor >= old.race_factor,
+    "max_steps": lambda old, new: _limit(new.max_steps) >= _limit(old.max_steps),
+    "max_examples": lambda old, new: _limit(new.max_examples) >= _limit(old.max_examples),
+    "max_attempts": lambda old, new: new.attempts >= old.attempts,
+    "confirm": lambda old, new: _confirms_more(old.confirm, new.confirm),
+    "protocol": lambda old, new: new.protocol in (old.protocol, "full"),
+}
+"""What of `[sweep]` may become more, and whether a value is as much as an older one, or more. Labs store a digest that
+leaves these names out: see `fixed_digest`."""
+
 GROWS = (
-    "What can grow: sweep.trials, batch_sizes, race_factor, max_steps, max_examples, max_attempts, confirm,"
+    f"What can grow: sweep.{', '.join(name for name in _IS_MORE if name != 'protocol')},"
     ' and protocol from "race" to "full".'
-)
-
-
-_GROWING = frozenset(
-    {"trials", "batch_sizes", "race_factor", "max_steps", "max_examples", "max_attempts", "confirm", "protocol"}
 )
 
 
@@ -48,7 +69,7 @@ def not_grown(old: Sweep, new: Sweep) -> list[str]:
 def fixed_digest(sweep: Sweep) -> str:
     """Return a short text that all specs share that one sweep can grow through, and no other has."""
     plain = sweep.model_dump(mode="json", exclude_defaults=True, exclude={"at"})
-    plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _GROWING}
+    plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _IS_MORE}
     for name in COSTS_ONLY - {"keep_states"}:
         plain.get("engine", {}).pop(name, None)
     if not plain.get("engine", True):
@@ -61,7 +82,7 @@ def _fixed(sweep: Sweep, old: Sweep) -> dict[str, Any]:
     """Return a spec as plain data in which all that has grown since `old` is as it was there."""
     plain, before = sweep.plain(), old.plain()
     fixed = {"max_steps", "max_examples"} if _knows_budget(old.workload) else set()
-    grown = [name for name in _grown(old.search, sweep.search) if name not in fixed]
+    grown = [name for name, is_more in _IS_MORE.items() if name not in fixed and is_more(old.search, sweep.search)]
     plain["sweep"] |= {name: before["sweep"].get(name) for name in grown}
     same = {name: before["engine"].get(name) for name in COSTS_ONLY}
     plain["at"], plain["engine"] = before.get("at"), {**plain["engine"], **same}
@@ -73,48 +94,24 @@ def _knows_budget(workload: Workload) -> bool:
     return isinstance(workload, OwnLoop) and "{max_steps}" in (workload.command or "")
 
 
-def _grown(old: SearchPlan, new: SearchPlan) -> list[str]:
-    """Return the names of the values that are as large as they were or larger."""
-    grown = {
-        "trials": new.trials >= old.trials,
-        "batch_sizes": set(new.batch_sizes) >= set(old.batch_sizes),
-        "protocol": new.protocol in (old.protocol, "full"),
-        "race_factor": new.race_factor >= old.race_factor,
-        "max_steps": _limit(new.max_steps) >= _limit(old.max_steps),
-        "max_examples": _limit(new.max_examples) >= _limit(old.max_examples),
-        "max_attempts": new.attempts >= old.attempts,
-        "confirm": _confirms_more(old.confirm, new.confirm),
-    }
-    return [name for name, has_grown in grown.items() if has_grown]
-
-
 def study_changes(old: Study, new: Study) -> list[str]:
     """Return what of `new` is neither as in `old` nor more of it, a line each."""
-    grown = {
-        "trials": new.trials >= old.trials,
-        "attempts": new.attempts >= old.attempts,
-        "max_steps": new.max_steps >= old.max_steps and not _knows_budget(old.workload),
-        "race_factor": _limit(new.race_factor) >= _limit(old.race_factor),
-        "confirm": _confirms_more(old.confirm, new.confirm),
-        "confirm_within": True,
-    }
-    same = {name: getattr(old, name) for name, has_grown in grown.items() if has_grown}
+    same = {name: getattr(old, name) for name in STUDY_GROWS if _is_more_of_study(name, old, new)}
     return differences(old.plain(), new.model_copy(update=same).plain())
 
 
-def _limit(limit: float | None) -> float:
-    return math.inf if limit is None else limit
-
-
-def _confirms_more(old: Confirm | None, new: Confirm | None) -> bool:
-    if old is None or new is None:
-        return old is None
-    return new.seeds >= old.seeds and new.points >= old.points
+def _is_more_of_study(name: str, old: Study, new: Study) -> bool:
+    """Return whether one of the values that may grow is as much as it was, or more."""
+    if name == "max_steps" and _knows_budget(old.workload):
+        return False
+    if name == "confirm":
+        return _confirms_more(old.confirm, new.confirm)
+    return name == "confirm_within" or _limit(getattr(new, name)) >= _limit(getattr(old, name))
 
 
 def _study_lines(old: Study, new: Study) -> list[str]:
     """Return what tables `[at.BATCH_SIZE]` have changed of a study but its limits, and limits that are nearer."""
-    same = {name: getattr(old, name) for name in ("trials", "attempts", "race_factor", "confirm", "confirm_within")}
+    same = {name: getattr(old, name) for name in STUDY_GROWS - {"max_steps"}}
     if new.max_steps >= old.max_steps and not _knows_budget(old.workload):
         same["max_steps"] = old.max_steps
     lines = differences(old.plain(), new.model_copy(update=same).plain())

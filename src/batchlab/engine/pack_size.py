@@ -1,7 +1,7 @@
 """How many trials to train together: measured, not assumed.
 
 Small models at small batches train many times faster in a pack, models with millions of weights do not.
-The answer is kept by machine, workload and batch size in the user's cache folder.
+`run.pack_size_cache` keeps the answer, by machine, workload and batch size.
 """
 
 from __future__ import annotations
