@@ -108,16 +108,11 @@ def run_sweep(
             check_own_trainer(made, sweep)
         store, label = Lab.create(lab), None if is_ours else getattr(made, "label", type(made).__qualname__)
         with store.locked():
-            before, num_together = store.workers_per_trial(sweep.name), sweep.engine.workers_per_trial
-            sweep = store.admitted(sweep)
-            if trainer is None:
-                _check_same_budgets(sweep, store)
-            if not changed_code:
-                _check_same_trainer(label, sweep, store)
-            store.admit(sweep)
+            sweep, remark = _admit(sweep, store, label, changed_code, knows_schedule=trainer is None)
             runs = _study_runs(sweep, store, only, label, changed_code)
+            num_together = sweep.engine.workers_per_trial
             runner = Runner(runs, made, start, display or default_display(), SetAside(lab), num_together)
-            runner.run(_remark(before, num_together))
+            runner.run(remark)
     results = store.results(sweep)
     if not results.results:
         return None
@@ -129,6 +124,23 @@ def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, tra
         way = "let your trainer ask them" if trainer is not None else "give them to TorchSweep(observers=...)"
         raise InputError(f"observers: run_sweep gives them to the networks of batchlab only; {way}.")
     observed_metrics([], observers)
+
+
+def _admit(
+    sweep: Sweep, store: Lab, own_trainer: str | None, changed_code: bool, *, knows_schedule: bool
+) -> tuple[Sweep, str | None]:
+    """Store a sweep that may be trained here, and return it as it is stored, with what is to be said of that.
+
+    Nothing is written before all of its studies are known to go on with this spec and this trainer.
+    """
+    before = store.workers_per_trial(sweep.name)
+    sweep = store.admitted(sweep)
+    if knows_schedule:
+        _check_same_budgets(sweep, store)
+    if not changed_code:
+        _check_same_trainer(own_trainer, sweep, store)
+    store.admit(sweep)
+    return sweep, _remark(before, sweep.engine.workers_per_trial)
 
 
 def _study_runs(
