@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 import batchlab
-from batchlab.cli.dry_run import _published, _sentences
+from batchlab.cli.dry_run import _sentences
 from batchlab.run.estimate import StudyEstimate
 from batchlab.run.pilot import Pilot
-
-STAGES = "stage_factor = 2.0, stage_length = 50, stage_limit = 1024"
-STAIRCASE = f'workload.schedule={{name = "staircase", of = "batch_size", {STAGES}, unit = "steps"}}'
 
 
 def estimate(by, expected_from=None, trials=8):
@@ -45,11 +42,3 @@ def test_the_sources_that_were_used_are_named(studies, grounds):
     sentence = _sentences(batchlab.load_sweep("nqm"), studies, num_workers=1)[-1]
 
     assert f" expected with 1 worker, going by {grounds}; at most " in sentence
-
-
-def test_published_steps_are_of_constant_batch_sizes():
-    """The paper's Figure 1 has the simple CNN on MNIST at batch size 2,048, which stays: 181 steps."""
-    constant, growing = batchlab.load_sweep("mnist-cnn"), batchlab.load_sweep("mnist-cnn", [STAIRCASE])
-
-    assert _published(constant)[2048] == 181
-    assert _published(growing) == {}

@@ -6,8 +6,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+import batchlab
 from batchlab.core.goal import Goal
-from batchlab.published.comparison import compare_published, counterpart, why_not_compared
+from batchlab.published.comparison import compare_published, counterpart, counterpart_steps, why_not_compared
+
+STAGES = "stage_factor = 2.0, stage_length = 50, stage_limit = 1024"
+STAIRCASE = f'workload.schedule={{name = "staircase", of = "batch_size", {STAGES}, unit = "steps"}}'
 
 
 @dataclass(frozen=True)
@@ -85,3 +89,11 @@ def test_what_cannot_be_compared_is_none_and_says_why():
     assert compare_published(growing, {32: 10}) is None
     assert "are of constant batch sizes, and these changed on the way" in why_not_compared(growing)
     assert [True, False, False, False] == [counterpart(each) is not None for each in (CNN, other_goal, part, growing)]
+
+
+def test_published_steps_are_of_constant_batch_sizes():
+    """The paper's Figure 1 has the simple CNN on MNIST at batch size 2,048, which stays: 181 steps."""
+    constant, growing = batchlab.load_sweep("mnist-cnn"), batchlab.load_sweep("mnist-cnn", [STAIRCASE])
+
+    assert counterpart_steps(constant)[2048] == 181
+    assert counterpart_steps(growing) == {}
