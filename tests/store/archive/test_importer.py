@@ -418,13 +418,13 @@ def test_the_same_path_under_another_name_is_another_thing(tree, tmp_path):
 def test_what_was_left_out_before_a_stop_is_told_after_it(tree, tmp_path, monkeypatch):
     """The study with the broken trial waits converted; the import that goes on still knows what it lacks."""
     (tree / MAIN / "2" / "3" / "metadata.json").write_text("{")
-    from batchlab.store.archive.shelf import Shelf
+    from batchlab.store.archive.import_folder import ImportFolder
 
     def stop(self, *details):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Shelf, "put", stop)
+        patch.setattr(ImportFolder, "put", stop)
         patch.setattr("batchlab.store.archive.importer.add_rejected", lambda *details: None)
         with pytest.raises(KeyboardInterrupt):
             bring(tree, tmp_path / "lab")
@@ -517,16 +517,16 @@ def test_what_was_left_out_is_noted_while_the_lab_is_held(tree, tmp_path, monkey
 
 def test_an_import_that_fails_leaves_what_another_one_has_stored_meanwhile(tree, tmp_path, monkeypatch):
     """Both begin where there is no lab; the second gets the lock when the first has ended."""
-    from batchlab.store.archive import shelf
+    from batchlab.store.archive import import_folder
 
     create = Lab.create
 
     def create_late(folder: Path) -> Lab:
-        monkeypatch.setattr(shelf.Lab, "create", create)
+        monkeypatch.setattr(import_folder.Lab, "create", create)
         bring(tree, folder)
         return create(folder)
 
-    monkeypatch.setattr(shelf.Lab, "create", create_late)
+    monkeypatch.setattr(import_folder.Lab, "create", create_late)
     with pytest.raises(InputError, match="names one sweep"):
         bring(tree, tmp_path / "lab", name="other")
 

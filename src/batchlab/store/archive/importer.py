@@ -21,9 +21,9 @@ from batchlab.pool import Job, Pool
 from batchlab.processes import usable_cores
 from batchlab.store.archive import staging
 from batchlab.store.archive.admission import Admissions, ArchivedSweep, check_name, default_name
+from batchlab.store.archive.import_folder import ImportFolder, open_import_folder
 from batchlab.store.archive.layout import StudyPath
 from batchlab.store.archive.manifest import Manifest
-from batchlab.store.archive.shelf import Shelf, open_shelf
 from batchlab.store.archive.study_import import StudyJob, StudyOutcome, import_staged_study, import_tree_study
 from batchlab.store.archive.tar_file import TarFile, check_official, check_tar
 from batchlab.store.archive.tree import read_tree
@@ -74,9 +74,9 @@ def import_archive(
     """
     check_name(name)
     source = _source(path)
-    with open_shelf(lab) as shelf, Pool(processes or usable_cores()) as pool:
+    with open_import_folder(lab) as importing, Pool(processes or usable_cores()) as pool:
         read_rejected(lab)
-        jobs, manifest, read = _read(path, shelf, name, pool, report)
+        jobs, manifest, read = _read(path, importing, name, pool, report)
         outcomes: list[StudyOutcome] = []
         for outcome in pool.results(jobs):
             if strict and outcome.rejected:
@@ -85,7 +85,7 @@ def import_archive(
             report(read + (1 - read) * len(outcomes) / len(jobs))
         outcomes.sort(key=lambda each: each.path)
         _check_something_came(path, outcomes)
-        return _store(shelf, outcomes, name, source | ({"manifest": manifest} if manifest else {}))
+        return _store(importing, outcomes, name, source | ({"manifest": manifest} if manifest else {}))
 
 
 def _source(path: Path) -> dict[str, Any]:
@@ -108,36 +108,36 @@ def _source(path: Path) -> dict[str, Any]:
 
 
 def _read(
-    path: Path, shelf: Shelf, name: str | None, pool: Pool, report: Report
+    path: Path, importing: ImportFolder, name: str | None, pool: Pool, report: Report
 ) -> tuple[list[Job], str | None, float]:
     """Return the jobs that convert the studies of an archive, its manifest's digest, and how much is done then."""
     if path.is_dir():
         tree = read_tree(path)
-        return *_jobs(import_tree_study, tree.studies, tree.manifest, shelf, name), 0.0
+        return *_jobs(import_tree_study, tree.studies, tree.manifest, importing, name), 0.0
     pieces: dict[StudyPath, list[Path]] = {}
     archive = TarFile(path, lambda share: report(READING * share))
     for number, files in enumerate(archive.studies()):
-        pieces.setdefault(files.path, []).append(shelf.piece(number))
-        pool.submit(staging.stage, files, shelf.piece(number))
+        pieces.setdefault(files.path, []).append(importing.piece(number))
+        pool.submit(staging.stage, files, importing.piece(number))
     pool.drain()
     if not pieces:
         raise InputError(f"{shown(str(path), MOST_PATH)} holds no study.json. Is it an archive of studies?")
     top = f"{archive.manifest.place}/" if archive.manifest else ""
     studies = {StudyPath(each.workload.removeprefix(top), each.batch_size): where for each, where in pieces.items()}
-    return *_jobs(import_staged_study, studies, archive.manifest, shelf, name), READING
+    return *_jobs(import_staged_study, studies, archive.manifest, importing, name), READING
 
 
 def _jobs(
     function: Callable[..., StudyOutcome],
     studies: Mapping[StudyPath, Any],
     manifest: Manifest | None,
-    shelf: Shelf,
+    importing: ImportFolder,
     name: str | None,
 ) -> tuple[list[Job], str | None]:
     if manifest is not None:
         manifest.check_studies(studies.keys())
     jobs: list[Job] = [
-        (function, (StudyJob(study, shelf.folder, name, manifest and manifest.of(study)), where))
+        (function, (StudyJob(study, importing.folder, name, manifest and manifest.of(study)), where))
         for study, where in sorted(studies.items())
     ]
     return jobs, None if manifest is None else manifest.digest
@@ -152,16 +152,18 @@ def _check_something_came(path: Path, outcomes: Sequence[StudyOutcome]) -> None:
         )
 
 
-def _store(shelf: Shelf, outcomes: list[StudyOutcome], name: str | None, source: dict[str, Any]) -> ImportOutcome:
+def _store(
+    importing: ImportFolder, outcomes: list[StudyOutcome], name: str | None, source: dict[str, Any]
+) -> ImportOutcome:
     """Let what is new move to its place in the lab; InputError, before anything is stored, where it cannot."""
-    admissions = Admissions(shelf.lab)
+    admissions = Admissions(importing.lab)
     sweeps = _sweeps(admissions, outcomes, name)
     admitted = admissions.admit(sweeps)
     names = {sweep.workload: sweep.name for sweep in sweeps}
-    add_rejected(shelf.lab.folder, _rejected(outcomes, names, name, source["archive"]))
+    add_rejected(importing.lab.folder, _rejected(outcomes, names, name, source["archive"]))
     for each in admitted:
         if each.is_news:
-            shelf.put(each, source)
+            importing.put(each, source)
     return ImportOutcome(
         outcomes,
         stored=[each.sweep.name for each in admitted if each.is_news],

@@ -1,4 +1,4 @@
-"""One study of an archive on its way into a lab: converted, and put on the shelf under the digest of its files."""
+"""One study of an archive on its way into a lab: converted, and waiting under the digest of its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from batchlab.store.study_folder import StudyFolder
 from batchlab.store.study_record import StudyRecord
 
 OUTCOME = "outcome.json"
-"""Beside a study on the shelf: what was left out of it, and the sweep that it was of. Written last."""
+"""Beside a study that waits: what was left out of it, and the sweep that it was of. Written last."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class StudyJob:
     """What is to be done with one study, in whichever process."""
 
     path: StudyPath
-    shelf: Path
+    importing: Path
     name: str | None
     """The name that its sweep gets, where one is given."""
 
@@ -67,13 +67,13 @@ class StudyJob:
         if self.manifest is not None:
             self.manifest.check_study(self.path, digests)
         facts = [FORMAT, str(self.path), self.name, sorted(digests.items()), told]
-        return self.shelf / "studies" / digest(json.dumps(facts).encode())
+        return self.importing / "studies" / digest(json.dumps(facts).encode())
 
 
 def import_tree_study(job: StudyJob, folder: Path) -> StudyOutcome:
     """Convert one study of a tree, unless it waits already."""
     digests, told, pieces = dict[str, str](), list[tuple[str, str]](), list[Piece]()
-    place = job.shelf
+    place = job.importing
     for files, is_last in read_tree_study(job.path, folder):
         digests |= files.digests()
         told += files.rejected

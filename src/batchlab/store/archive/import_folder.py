@@ -1,4 +1,4 @@
-"""The shelf of a lab: its folder `importing`, where converted studies wait until all of their archive has been read.
+"""The folder `importing` of a lab, where converted studies wait until all of their archive has been read.
 
 ::
 
@@ -32,23 +32,23 @@ FOLDER = "importing"
 
 
 @contextmanager
-def open_shelf(folder: Path) -> Iterator[Shelf]:
-    """Hold a lab, a new one where there is none, and its shelf; an InputError leaves nothing of either behind."""
+def open_import_folder(folder: Path) -> Iterator[ImportFolder]:
+    """Hold a lab, a new one where there is none, and its import folder; an InputError leaves neither behind."""
     made = _missing_folders(folder)
     is_new = not (folder / "lab.json").exists()
     lab = Lab.create(folder)
     with lab.locked():
-        shelf = Shelf(lab)
+        importing = ImportFolder(lab)
         try:
-            yield shelf
+            yield importing
         except LabLostError:  # what lies there now is another's
             raise
         except InputError:
-            shelf.clear()
+            importing.clear()
             if is_new:
                 _take_back(folder, made)  # while it is held: another import may be about to begin
             raise
-        shelf.clear()
+        importing.clear()
 
 
 def _missing_folders(folder: Path) -> list[Path]:
@@ -66,7 +66,7 @@ def _take_back(folder: Path, made: list[Path]) -> None:
             path.rmdir()
 
 
-class Shelf:
+class ImportFolder:
     """What waits in a lab that is held."""
 
     def __init__(self, lab: Lab) -> None:
