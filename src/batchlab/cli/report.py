@@ -27,8 +27,8 @@ def report(
     sweep: SweepOption = None,
 ) -> None:
     """Write the report, one HTML page. It has figures, tables, spec and environment, and opens offline."""
-    from batchlab.report.answers import gather
     from batchlab.report.build import write_report
+    from batchlab.report.gather import gather
     from batchlab.store.lab import Lab
 
     gathered = gather(Lab.open(lab), workload, sweep, read_goal(goal))
