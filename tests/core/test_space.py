@@ -105,6 +105,8 @@ def test_a_range_is_frozen():
         (Range(min=0.0, max=0.99, scale="reverse_log", points=3), [0.99, 0.9, 0.0]),
         (Range(min=0.0, max=1.0, points=1), [0.5]),
         (Range(min=1, max=3, type="integer", points=3), [1, 2, 3]),
+        (Range(min=0, max=10, type="integer", points=3), [0, 5, 10]),
+        (Range(min=1, max=1000, scale="log", type="integer", points=4), [1, 10, 100, 1000]),
         (Values(values=(0.3, 0.1)), [0.3, 0.1]),
     ],
 )

@@ -121,7 +121,7 @@ def test_the_known_keys_are_those_of_the_table():
         ({"sweep.batch_sizes": [16, 0]}, "`sweep.batch_sizes[1]` = 0: give at least 1."),
         ({"sweep.batch_sizes": [-4]}, "`sweep.batch_sizes[0]` = -4: give at least 1."),
         ({"at.32.max_steps": 5}, "`at.32`: 32 is not among `sweep.batch_sizes`"),
-        ({"sweep.sampler_version": 3}, "`sweep.sampler_version` = 3: give 1 or 2."),
+        ({"sweep.sampler_version": 4}, "`sweep.sampler_version` = 4: give 1, 2 or 3."),
         ({"at.16.max_steps": 0}, "`at.16.max_steps` = 0: give at least 1."),
         ({"at.16.max_examples": 15}, "`at.16`: max_examples = 15 ends before the first update"),
         (
@@ -228,7 +228,7 @@ def test_one_batch_size_may_be_evaluated_at_other_steps():
     assert sweep.study(64).evaluation == Evaluation(growth=1.1)
 
 
-@pytest.mark.parametrize(("changes", "version"), [({}, 2), ({"sweep.sampler_version": 1}, 1)])
+@pytest.mark.parametrize(("changes", "version"), [({}, 3), ({"sweep.sampler_version": 1}, 1)])
 def test_the_newest_sampler_draws_unless_an_older_one_is_asked_for(changes, version):
     assert parse(changes).study(16).sampler_version == version
 

@@ -23,11 +23,11 @@ SEEDED = ["halton", "sobol", "random"]
 
 
 BATCH_SIZES = [2**exponent for exponent in range(12)]
-VERSIONS = [1, 2]
+VERSIONS = [1, 2, 3]
 
 
 def make_study(
-    search_space, sampler="halton", attempts=64, trials=1, seed=0, batch_size=16, sampler_version=2
+    search_space, sampler="halton", attempts=64, trials=1, seed=0, batch_size=16, sampler_version=3
 ) -> Study:
     data = {
         "name": "test",
@@ -204,19 +204,51 @@ def test_where_nothing_is_searched_the_one_point_is_repeated(sampler):
     assert draw_points(make_study({}, sampler, attempts=3)) == [{}, {}, {}]
 
 
-def test_the_grid_is_the_product_in_the_order_of_the_space():
-    space = {"b": {"values": [3.0, 1.0]}, "a": {"min": 0.01, "max": 1.0, "scale": "log", "points": 3}}
-    points = draw_points(make_study(space, "grid", attempts=4, trials=4))
+GRID = {"b": {"values": [3.0, 1.0]}, "a": {"min": 0.01, "max": 1.0, "scale": "log", "points": 3}}
+
+
+def test_a_grid_is_the_product_of_its_dimensions():
+    points = draw_points(make_study(GRID, "grid", attempts=4, trials=4))
 
     assert [list(point) for point in points] == [["b", "a"]] * 6
+    expected = [(1.0, 0.01), (1.0, 0.1), (1.0, 1.0), (3.0, 0.01), (3.0, 0.1), (3.0, 1.0)]
+    assert sorted((point["b"], round(point["a"], 12)) for point in points) == expected
+
+
+def test_few_trials_of_a_grid_are_spread_over_it():
+    """In the order of their values 25 of 100 points would reach a quarter of the first dimension."""
+    space = {name: {"min": 0.0, "max": 1.0, "points": 10} for name in ("a", "b")}
+    for batch_size in BATCH_SIZES:
+        points = draw_points(make_study(space, "grid", trials=25, batch_size=batch_size))[:25]
+
+        assert all(np.ptp(column(points, name)) >= 0.8 for name in space)
+        assert all(len(set(column(points, name))) >= 6 for name in space)
+
+
+def test_the_order_of_a_grid_is_that_of_its_study():
+    orders = {
+        tuple(column(draw_points(make_study({"a": {"min": 0.0, "max": 1.0, "points": 20}}, "grid", **study)), "a"))
+        for study in ({}, {"seed": 3}, {"batch_size": 2})
+    }
+
+    assert len(orders) == 3
+    assert all(sorted(order) == pytest.approx(np.linspace(0, 1, 20)) for order in orders)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_grid_of_an_older_version_is_in_the_order_of_its_values(version):
+    points = draw_points(make_study(GRID, "grid", attempts=4, trials=4, sampler_version=version))
+
     assert column(points, "b").tolist() == [3.0, 3.0, 3.0, 1.0, 1.0, 1.0]
     assert column(points, "a") == pytest.approx([0.01, 0.1, 1.0] * 2)
 
 
-def test_the_grid_does_not_depend_on_seed_or_batch_size():
-    space = {"a": {"min": 0.0, "max": 1.0, "points": 5}}
+@pytest.mark.parametrize(("version", "values"), [(3, [1, 10, 100, 1000]), (2, [1, 6, 79, 1000])])
+def test_whole_numbers_of_a_grid_are_evenly_spaced(version, values):
+    space = {"steps": {"min": 1, "max": 1000, "scale": "log", "type": "integer", "points": 4}}
+    points = draw_points(make_study(space, "grid", sampler_version=version))
 
-    assert draw_points(make_study(space, "grid")) == draw_points(make_study(space, "grid", seed=3, batch_size=2))
+    assert sorted(column(points, "steps").tolist()) == values
 
 
 def test_a_grid_of_fewer_points_than_trials_is_refused_with_both_numbers():

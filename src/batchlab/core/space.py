@@ -100,9 +100,15 @@ class Range(Value):
         return self._native(self._at(share))
 
     def _at(self, share: float) -> float:
-        low, high = (self.min - 0.5, self.max + 0.5) if self.type == "integer" else (self.min, self.max)
+        if self.type == "double":
+            return self._between(self.min, self.max, share)
+        low = self.min - 0.5
+        # Every whole number between the ends has the same part of [0, 1] on a linear scale, the outermost included.
+        return self._between(max(low, 0.5) if self.scale == "log" else low, self.max + 0.5, share)
+
+    def _between(self, low: float, high: float, share: float) -> float:
+        """Return the value at a share of the way from `low` to `high`, as the scale counts; never out of the range."""
         if self.scale == "log":
-            low = self.min if self.type == "double" else max(low, 0.5)
             value: float = low * (high / low) ** share
         elif self.scale == "reverse_log":
             value = 1 - (1 - high) * ((1 - low) / (1 - high)) ** share
@@ -132,10 +138,19 @@ class Range(Value):
             raise ValueError("the grid sampler needs `points`, the number of values to take from this range")
         return self.points
 
-    def grid(self) -> list[float]:
-        """Return `points` values, evenly spaced in scaled units, both ends included."""
+    def grid(self, *, is_even: bool = True) -> list[float]:
+        """Return `points` values, evenly spaced in scaled units, both ends included.
+
+        Not `is_even`: whole numbers as samplers before version 3 took them, by their parts of the unit interval.
+
+        >>> Range(min=1, max=1000, scale="log", type="integer", points=4).grid()
+        [1.0, 10.0, 100.0, 1000.0]
+        """
         size = self.grid_size()
-        return [self.at(0.5)] if size == 1 else [self.at(i / (size - 1)) for i in range(size)]
+        shares = [0.5] if size == 1 else [i / (size - 1) for i in range(size)]
+        if is_even:
+            return [self._native(self._between(self.min, self.max, share)) for share in shares]
+        return [self.at(share) for share in shares]
 
 
 class Values(Value):
@@ -164,8 +179,8 @@ class Values(Value):
         """Return how many values the grid has."""
         return len(self.values)
 
-    def grid(self) -> list[float]:
-        """Return the values themselves."""
+    def grid(self, *, is_even: bool = True) -> list[float]:
+        """Return the values themselves, by any rule."""
         return list(self.values)
 
 

@@ -70,8 +70,8 @@ class SearchPlan(Value):
     """Points tried at the most, diverged ones included; 5 for each trial where not set."""
 
     sampler: Literal["halton", "sobol", "random", "grid"] = "halton"
-    sampler_version: Literal[1, 2] = 2
-    """The rule by which the sampler draws; 1 is that of older labs, see `search.samplers`."""
+    sampler_version: Literal[1, 2, 3] = 3
+    """The rule by which the sampler draws; 1 and 2 are those of older labs, see `search.samplers`."""
 
     evaluate: Evaluation = DEFAULT_EVALUATION
     confirm: Confirm | None = None

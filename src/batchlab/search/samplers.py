@@ -2,7 +2,8 @@
 
 Version 1 of the quasirandom samplers only scrambled digits. In base 2 that flips them, so trial 7 of two batch sizes
 had learning rates that went together. Version 2 makes the studies of a sweep independent: each shifts its points by a
-random vector of its own, modulo 1, and shuffles their order within blocks of 8, 8, 16, 32, ... points.
+random vector of its own, modulo 1, and shuffles their order within blocks of 8, 8, 16, 32, ... points. Version 3
+shuffles a grid, too, and spaces its whole numbers evenly; the other samplers draw as in version 2.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def draw_points(study: Study) -> list[dict[str, float]]:
     space = study.search_space
     if not space.names:
         return [{} for _ in range(study.attempts)]
+    rng = generator(study.seed, Stream.DESIGN, study.batch_size)
     if study.sampler == "grid":
-        return _grid(study)
+        return _grid(study, rng)
     if study.sampler not in _DESIGNS:
         raise SpecError(unknown_name("sampler", study.sampler, [*_DESIGNS, "grid"]))
-    rng = generator(study.seed, Stream.DESIGN, study.batch_size)
     return [space.point(units) for units in _design(study)(study.attempts, len(space.names), rng)]
 
 
@@ -94,12 +95,17 @@ def _random(num_points: int, num_dimensions: int, rng: np.random.Generator) -> n
 _DESIGNS: dict[str, Design] = {"halton": _halton, "sobol": _sobol, "random": _random}
 
 
-def _grid(study: Study) -> list[dict[str, float]]:
-    """Return every combination of the dimensions' grid values, the last dimension changing fastest."""
+def _grid(study: Study, rng: np.random.Generator) -> list[dict[str, float]]:
+    """Return every combination of the dimensions' grid values, in an order of this study's own.
+
+    So fewer trials than combinations are spread over the grid. Before version 3 the last dimension changed fastest,
+    and the first trials lay in one corner.
+    """
     check_points(study)
-    names = study.search_space.names
-    combinations = itertools.product(*(study.search_space[name].grid() for name in names))
-    return [study.search_space.read(dict(zip(names, values, strict=True))) for values in combinations]
+    space, is_even = study.search_space, study.sampler_version >= 3
+    combinations = list(itertools.product(*(space[name].grid(is_even=is_even) for name in space.names)))
+    order = rng.permutation(len(combinations)) if is_even else range(len(combinations))
+    return [space.read(dict(zip(space.names, combinations[i], strict=True))) for i in order]
 
 
 def check_points(study: Study) -> None:
