@@ -328,6 +328,19 @@ def test_a_range_is_asked_at_its_ends(trainer, make_digits_study):
         trainer.check(study.model_copy(update={"search_space": space}))
 
 
+@pytest.mark.parametrize(
+    ("unit", "limits", "beyond"),
+    [("steps", {"max_steps": 5120}, {"max_steps": 5121}), ("examples", {"max_examples": 5120}, {"max_examples": 5121})],
+)
+def test_what_comes_after_the_last_update_is_not_asked_for(trainer, make_digits_study, unit, limits, beyond):
+    stairs = {"stage_factor": 2, "stage_length": 5120, "stage_limit": 2048}
+    study = make_digits_study(schedule={**GROWS, **stairs, "unit": unit}).model_copy(update={"batch_size": 1024})
+
+    trainer.check(study.model_copy(update=limits))
+    with pytest.raises(SpecError, match="would be 2048, more than the training set has"):
+        trainer.check(study.model_copy(update=beyond))
+
+
 def test_packs_and_microbatches_fit_the_schedule(trainer, make_digits_study):
     study = make_digits_study(schedule={**GROWS, **STAIRS})
 

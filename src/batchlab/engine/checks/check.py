@@ -119,11 +119,18 @@ def check_schedule(study: Study, num_examples: int | None) -> None:
             f'engine.pack_size = {pack_size}: trials whose batch size is scheduled train one by one; use 1 or "auto".'
         )
     schedule, horizon = load_schedule(workload.schedule), Horizon(study.max_steps, study.batch_size, num_examples)
-    last = Clock(study.max_steps, constant_examples(study.max_steps, num_examples or study.batch_size))
+    last = _before_last_update(study, num_examples)
     for corner in _corners(study):
         sizes = BatchSizes(study, [corner], schedule, horizon)
         for clock in (Clock(), last):
             sizes.at(clock)
+
+
+def _before_last_update(study: Study, num_examples: int | None) -> Clock:
+    """Return the clock that the last update can find at the most, were all before it as large as the training set."""
+    updates = study.max_steps - 1
+    examples = constant_examples(updates, num_examples or study.batch_size)
+    return Clock(updates, examples if study.max_examples is None else min(examples, study.max_examples - 1))
 
 
 def knows_budget(study: Study) -> bool:
