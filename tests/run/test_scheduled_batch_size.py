@@ -147,6 +147,10 @@ LIMITED = {"max_examples": 3000}
         pytest.param(
             nqm, False, {"max_steps": 90, **LIMITED}, {"max_steps": 300, **LIMITED}, id="steps within examples"
         ),
+        pytest.param(
+            *(nqm, False, {"trials": 2, "max_steps": 35, **LIMITED}, {"trials": 4, "max_steps": 35, **LIMITED}),
+            id="trials to an end of steps that is not on the grid",
+        ),
         pytest.param(network, True, {"max_steps": 90}, {"max_steps": 150}, id="steps of a network"),
         pytest.param(
             *(network, True, {"trials": 2, **LIMITED}, {"trials": 3, **LIMITED}), id="a network", marks=pytest.mark.slow

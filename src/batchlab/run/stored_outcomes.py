@@ -56,14 +56,15 @@ def _outcome(record: StudyRecord, trial: Trial, rows: Measurements) -> Outcome:
     """Return what is known of a stored trial: as far as its rows go, and whether it diverged there.
 
     A loop of the user's own is known to the end of its race: its last row lies where it last reported before. And so is
-    a complete trial where examples are limited: it trained to that end, or had none left before it.
+    a complete trial where examples are limited, if its last row is among `rows`: it trained to that end, or had none
+    left before it.
     """
     study, curve = record.study, rows.curve(trial.trial_id)
     assert study is not None and record.end_step is not None
     met = curve.steps[study.goal.is_met(curve.metrics[study.goal.metric])] if len(curve.steps) else curve.steps
     goal_step = int(met[0]) if len(met) else None
     last_row = int(curve.steps[-1]) if len(curve.steps) else 0
-    is_limited = study.max_examples is not None and trial.status is Status.COMPLETE
+    is_limited = study.max_examples is not None and trial.status is Status.COMPLETE and last_row == trial.last_step
     if study.workload.is_own_loop or is_limited:
         last_row = record.end_step
     if trial.status is not Status.INFEASIBLE or trial.diverged_step is None:
