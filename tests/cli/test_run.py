@@ -296,6 +296,11 @@ def test_a_dry_run_of_some_points_only_is_refused(refused, small_spec):
     assert "a dry run counts all points of a study" in refused("run", small_spec, "--dry-run", "--only", "0..1")
 
 
+def test_points_that_a_grid_has_not_are_refused(refused, grid_spec):
+    """`max_attempts`, 5 for each trial, is not used by the grid."""
+    assert "the points of this sweep are 0..4, FIRST not after LAST" in refused("run", grid_spec, "--only", "5..7")
+
+
 def test_a_dry_run_of_another_spec_than_the_labs_is_refused_as_the_run_would_be(call, refused, small_spec):
     call("run", small_spec, "--workers", 1)
 

@@ -141,6 +141,22 @@ def test_a_kill_while_studies_are_exchanged_ends_well(
     assert not (tmp_path / "growing").exists() and not (tmp_path / "replaced").exists()
 
 
+def test_a_grid_with_more_points_than_attempts_is_gone_on_with_and_grows(
+    make_scripted, scripted, tmp_path, fill, outcome_of
+):
+    """All points of a grid are tried where many diverge, however few `max_attempts` are."""
+    trainer, chance = scripted({7: 40}, dict.fromkeys(range(7), 5)), random.Random(0)
+    grid = {"sweep.sampler": "grid", "sweep.max_attempts": 3, "search_space": {"x": {"values": [*range(9)]}}}
+    small, large = (make_scripted({**grid, "sweep.trials": trials}).study(8) for trials in (2, 3))
+    fill(small, tmp_path / "8", trainer, 1, chance, restarts=0.5)
+
+    fill(large, tmp_path / "8", trainer, 1, chance, restarts=0.5)
+    fill(large, tmp_path / "fresh", trainer, 1)
+
+    assert len(StudyFolder(tmp_path / "8").trials()) == large.num_points == 9
+    assert outcome_of(tmp_path / "8") == outcome_of(tmp_path / "fresh")
+
+
 def test_points_that_come_out_differently_are_refused(make_scripted, tmp_path):
     small, large = (make_scripted({"sweep.trials": trials}).study(8) for trials in (4, 9))
     folder = StudyFolder(tmp_path / "8")

@@ -97,7 +97,7 @@ def _print_loop(sweep: Sweep, finished: tuple[int, ...], workers: int | None, as
             "batch_size": study.batch_size,
             "trials": study.trials,
             "replicates": study.num_replicates,
-            "attempts": study.attempts,
+            "attempts": study.num_points,
             "max_steps": study.max_steps,
             "first_point": draw_points(study)[0],
         }

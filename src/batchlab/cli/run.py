@@ -140,7 +140,7 @@ def load_spec(spec: str, settings: list[str]) -> tuple[Sweep, OwnSweep | None]:
 def parse_only(text: str, sweep: Sweep) -> range:
     """Return the points that `64..95`, both ends included, or `64` means; InputError for what is no such thing."""
     match = re.fullmatch("([0-9]{1,18})(?:[.][.]([0-9]{1,18}))?", text)
-    points = min(study.attempts for study in sweep.studies())
+    points = min(study.num_points for study in sweep.studies())
     if match is None:
         raise InputError(f"--only {shown(text)}: write the points as FIRST..LAST, such as 64..95.")
     wanted = range(int(match[1]), int(match[2] or match[1]) + 1)

@@ -30,7 +30,7 @@ class Study(Value):
     """Trials that must end without diverging."""
 
     attempts: int
-    """Points tried at the most."""
+    """Points tried at the most, but for a grid, which has its own."""
 
     max_steps: int
     max_examples: int | None = None
@@ -73,6 +73,13 @@ class Study(Value):
 
     def _search(self) -> Study:
         return self.model_copy(update={"confirm": None, "confirm_within": 1.5})
+
+    @property
+    def num_points(self) -> int:
+        """How many points there are to try: all of a grid, which may be more or fewer than `attempts`."""
+        if self.sampler != "grid" or not self.search_space.names:
+            return self.attempts
+        return math.prod(self.search_space[name].grid_size() for name in self.search_space.names)
 
     @property
     def num_replicates(self) -> int:

@@ -297,7 +297,7 @@ def _check_engine(study: Study) -> None:
         raise SpecError(
             f'engine.device = "{shown(device)}": the noisy quadratic model is computed on the processor: use "cpu".'
         )
-    trials = study.trials if pack_size == "auto" else min(int(pack_size), study.attempts)
+    trials = study.trials if pack_size == "auto" else min(int(pack_size), study.num_points)
     dimension = study.workload.dataset.options.get("dimension", DEFAULT_DIMENSION)
     entries = 1 + sum(name in metaparameter_names(study) for name in ("momentum", "ema_decay"))
     needed, memory = 8 * COPIES * trials * dimension * entries**2, machine_bytes()

@@ -141,7 +141,7 @@ def _is_confirming(path: Path) -> bool:
 
 def _is_of_study(trial_id: int, study: Study, is_confirming: bool) -> bool:
     replicate, trial_id = divmod(trial_id, REPLICATE_STRIDE)
-    return trial_id < study.attempts and (replicate > 0) == is_confirming
+    return trial_id < study.num_points and (replicate > 0) == is_confirming
 
 
 def _step_problems(rows: Measurements, study: Study) -> Iterator[str]:

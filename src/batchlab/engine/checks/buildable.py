@@ -54,7 +54,7 @@ def device_bytes(device: torch.device) -> int:
 
 def _trials_at_once(study: Study) -> int:
     size = study.engine.get("pack_size", "auto")
-    return 1 if size == "auto" else min(int(size), study.attempts)
+    return 1 if size == "auto" else min(int(size), study.num_points)
 
 
 def _check_examples(study: Study, model: Network, facts: DatasetFacts, memory: float) -> None:
