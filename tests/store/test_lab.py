@@ -198,6 +198,16 @@ def test_a_sweep_is_found_by_its_own_name_in_the_place_of_its_workload(lab, make
         lab.find("again", "small")
 
 
+@pytest.mark.parametrize("name", ["smal", "../sweeps/small", ""])
+def test_a_sweep_that_the_lab_has_not_is_no_damage(lab, make_sweep, name):
+    lab.admit(make_sweep())
+
+    with pytest.raises(LabError, match=r"Unknown sweep .* Known: small\.") as refused:
+        lab.sweep(name)
+
+    assert not isinstance(refused.value, DamagedError)
+
+
 def test_an_unknown_workload_or_sweep_is_refused_with_the_known_ones(lab, make_sweep):
     lab.admit(make_sweep())
 

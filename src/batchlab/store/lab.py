@@ -48,6 +48,7 @@ from batchlab.store.study_record import StudyRecord
 from batchlab.store.sweep_folder import folder_batch_size, holds_sweep, spec_path, study_places
 
 _Kind = TypeVar("_Kind", bound=Value)
+_NO_SWEEP = " holds no sweep yet."
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ class Lab:
         if problems:
             raise problems[0]
         if not sweeps:
-            raise LabError(f"Lab {self.folder} holds no sweep yet.")
+            raise LabError(f"Lab {self.folder}{_NO_SWEEP}")
         return sweeps
 
     def readable_sweeps(self) -> tuple[list[StoredSweep], list[LabError]]:
@@ -162,7 +163,10 @@ class Lab:
         return sweeps, problems
 
     def sweep(self, name: str) -> StoredSweep:
-        """Return a stored sweep, run or imported."""
+        """Return a stored sweep, run or imported; LabError where the lab has none of that name."""
+        if name not in names_in(self.folder / "sweeps"):
+            known = self.sweep_names()
+            raise LabError(f"Lab {self.folder}{': ' + unknown_name('sweep', name, known) if known else _NO_SWEEP}")
         folder = self._sweep_folder(name)
         path = spec_path(folder)
         if not is_there(path):
@@ -273,7 +277,7 @@ class Lab:
         if problems and not named:  # one that cannot be read may be the one that is meant
             raise problems[0]
         if not sweeps:
-            raise LabError(f"Lab {self.folder} holds no sweep yet.")
+            raise LabError(f"Lab {self.folder}{_NO_SWEEP}")
         is_workload = name is not None and "/" in name  # a sweep's name has no stroke in it
         self._check_known("workload" if is_workload else "sweep", name, sweeps)
         self._check_known("sweep", sweep_name, sweeps)
