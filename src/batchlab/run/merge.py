@@ -26,6 +26,7 @@ from batchlab.run.same_rows import check_same_rows, rows_of_replicates, rows_of_
 from batchlab.store.belonging import check_belongs
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT
+from batchlab.store.new_lab import lab_to_fill
 from batchlab.store.rejected import add_rejected, read_rejected
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
@@ -51,17 +52,16 @@ class MergedSweep:
 
 
 def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSweep]:
-    """Join the sweeps of other labs into one; nothing is written where any of them does not fit."""
+    """Join the sweeps of other labs into one; nothing is written, or made, where any of them does not fit."""
     into = Path(into)
     labs = [Lab.open(Path(source)) for source in sources]
-    target = Lab.create(into)
     for lab in labs:
         if lab.folder.resolve() == into.resolve():
             raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
     if len({lab.folder.resolve() for lab in labs}) < len(labs):
         raise LabError(f"Of the labs {', '.join(str(source) for source in sources)} one is named twice. Name it once.")
     with ExitStack() as stack:
-        stack.enter_context(target.locked())
+        target = stack.enter_context(lab_to_fill(into))
         for lab in labs:
             if os.access(lab.folder, os.W_OK):  # nobody writes to a lab that cannot be written to
                 stack.enter_context(lab.held())

@@ -12,7 +12,6 @@ Whatever ends an import but a stop empties it, and takes back a lab that was mad
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from batchlab.folders import remove_if_empty
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
 from batchlab.store.lab import Lab
+from batchlab.store.new_lab import lab_to_fill
 from batchlab.store.seal import write_sealed
 from batchlab.store.stored_sweep import ImportRecord
 
@@ -34,10 +34,7 @@ FOLDER = "importing"
 @contextmanager
 def open_import_folder(folder: Path) -> Iterator[ImportFolder]:
     """Hold a lab, a new one where there is none, and its import folder; an InputError leaves neither behind."""
-    made = _missing_folders(folder)
-    is_new = not (folder / "lab.json").exists()
-    lab = Lab.create(folder)
-    with lab.locked():
+    with lab_to_fill(folder) as lab:
         importing = ImportFolder(lab)
         try:
             yield importing
@@ -45,25 +42,8 @@ def open_import_folder(folder: Path) -> Iterator[ImportFolder]:
             raise
         except InputError:
             importing.clear()
-            if is_new:
-                _take_back(folder, made)  # while it is held: another import may be about to begin
             raise
         importing.clear()
-
-
-def _missing_folders(folder: Path) -> list[Path]:
-    """Return which folders there are not yet, the innermost first."""
-    return [path for path in (folder, *folder.parents) if not path.exists()]
-
-
-def _take_back(folder: Path, made: list[Path]) -> None:
-    """Remove a lab that nothing was stored in; what else lies there stays."""
-    with contextlib.suppress(OSError):
-        (folder / "sweeps").rmdir()  # another import may have stored something while this one waited
-        for name in ("lab.json", "lock"):
-            (folder / name).unlink(missing_ok=True)
-        for path in made:
-            path.rmdir()
 
 
 class ImportFolder:
