@@ -282,6 +282,22 @@ def test_a_finished_study_takes_the_place_of_an_unfinished_one_and_the_users_fil
     assert not (begun / "sweeps" / "scripted" / "replaced").exists()
 
 
+def test_a_finished_study_takes_the_place_of_no_larger_one_in_training(
+    make_scripted, scripted, tmp_path, fill, make_lab
+):
+    """A lab was stopped between the larger spec and the growth of its study: it would have cost six trials."""
+    trainer, larger = scripted({0: 20}), make_scripted({"sweep.trials": 8})
+    done = make_lab("done", make_scripted({"sweep.trials": 2}), trainer, fill)
+    Lab.open(done).admit(larger)
+    begun = make_lab("begun", larger, trainer, fill, only=range(2, 8))
+
+    (merged,) = merge_labs([done], begun)
+
+    assert merged.copied == ()
+    assert f"batch size 8 of {done}: it has finished a smaller search than is in training here" in merged.left_out[0]
+    assert sorted(StudyRun(larger.study(8), Lab.open(begun).study_folder("scripted", 8)).outcomes) == [*range(2, 8)]
+
+
 @pytest.mark.parametrize("is_writable", [True, False])
 @pytest.mark.parametrize("number", range(1, FORMAT + 1))
 def test_a_lab_of_any_format_is_merged_and_stays_as_it_is(tmp_path, monkeypatch, number, is_writable):

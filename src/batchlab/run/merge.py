@@ -166,11 +166,11 @@ class _Plan:
             source, place = self.source(batch_size), self._place(batch_size)
             if not source.has_record:
                 continue
-            if place.has_record and place.record().state == "finished":
-                reason = why_left_out(source, place)
-                if reason is not None:
-                    left_out.append(f"batch size {batch_size:,} of {self.shown_as}: {reason}")
-                elif take_confirmation(source, place):
+            reason = why_left_out(source, place) if place.has_record else None
+            if reason is not None:
+                left_out.append(f"batch size {batch_size:,} of {self.shown_as}: {reason}")
+            elif place.has_record and place.record().state == "finished":
+                if take_confirmation(source, place):
                     confirmed.append(batch_size)
             elif source.record().state == "finished" or not place.has_record:
                 self._copy_folder(source.folder, place.folder)

@@ -13,12 +13,15 @@ from batchlab.store.study_folder import StudyFolder
 
 
 def why_left_out(source: StudyFolder, place: StudyFolder) -> str | None:
-    """Return why what a finished study has more than another finished one stays where it is; None where nothing does.
+    """Return why a finished study, or what it has more than another finished one, stays where it is.
 
-    Nothing stays either where `take_confirmation` can take it.
+    None where nothing stays, also where the study can take the place of one in training, or `take_confirmation` can
+    take what it has.
     """
     if source.record().state != "finished":
         return None
+    if place.record().state != "finished":
+        return _why_smaller(source, place)
     theirs, mine = source.confirmation(), place.confirmation()
     if not _study(source).searches_as(_study(place)):
         has_more = (theirs is not None and mine is None) or bool(study_changes(_study(source), _study(place)))
@@ -35,6 +38,15 @@ def why_left_out(source: StudyFolder, place: StudyFolder) -> str | None:
         assert mine is not None
         return f"it is confirmed with {_extent(theirs)}, and here with {_extent(mine)}"
     return None
+
+
+def _why_smaller(source: StudyFolder, place: StudyFolder) -> str | None:
+    """Return why a finished study cannot take the place of one in training: a search that is smaller, which lost it."""
+    mine, theirs = _study(place), _study(source)
+    if theirs.searches_as(mine) or study_changes(theirs, mine):
+        return None
+    lines = "; ".join(differences(theirs.plain(), mine.plain()))
+    return f"it has finished a smaller search than is in training here ({lines}); let it grow there first: batchlab run"
 
 
 def take_confirmation(source: StudyFolder, place: StudyFolder) -> bool:
