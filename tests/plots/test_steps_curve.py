@@ -257,6 +257,12 @@ def test_thin_data_have_no_regime(make_summary):
     assert ["none"] == [span.colour for span in data.panel.spans]
 
 
+def test_a_batch_size_that_did_not_meet_the_goal_is_in_no_regime(make_summary):
+    points = steps_curve_data(make_summary(unreached=(1,))).points
+
+    assert [None, "perfect"] == [point.regime for point in points[:2]]
+
+
 def test_a_batch_size_at_which_all_diverged_is_no_bound_on_its_steps(make_summary):
     summary = make_summary(sizes=(1, 4, 16), unreached=(4,))
     diverged = tuple(replace(row, num_trials=0) if row.batch_size == 4 else row for row in summary.rows)

@@ -80,6 +80,14 @@ def test_fewer_than_six_trials_show_no_regime(make_summary):
     assert "Regime" not in steps_table(make_summary(num_trials=3)).header
 
 
+def test_a_goal_met_at_step_0_is_in_no_regime(make_summary):
+    summary = make_summary()
+    first, *others = summary.rows
+    table = steps_table(dataclasses.replace(summary, rows=(dataclasses.replace(first, steps=0), *others)))
+
+    assert column(table, "Regime")[:2] == ["", "perfect"]
+
+
 def test_steps_have_their_thousands_separated_and_halves_shown():
     assert [format_steps(steps) for steps in (1234, 1234.0, 205.5)] == ["1,234", "1,234", "205.5"]
 

@@ -14,7 +14,7 @@ from batchlab.analysis.answers.steps_to_result import StepsToResult, steps_to_re
 from batchlab.analysis.answers.tuning import TunedPoint, tuned_points
 from batchlab.analysis.curve.critical_batch import MIN_BATCH_SIZES, CriticalBatchFit, fit_critical_batch
 from batchlab.analysis.curve.regime_end import RegimeEnd
-from batchlab.analysis.curve.regimes import Regimes, find_regimes
+from batchlab.analysis.curve.regimes import Regime, Regimes, find_regimes
 from batchlab.analysis.interval import interval_json
 from batchlab.analysis.text import count, listed
 from batchlab.core.goal import Goal
@@ -68,6 +68,10 @@ class WorkloadSummary:
         """The row with the fewest steps by the headline's answer; the smallest batch size of several."""
         reached = [row for row in self.rows if row.is_reached]
         return min(reached, key=lambda row: row.estimate(self.headline).value or 0, default=None)
+
+    def regime_of(self, row: StepsToResult) -> Regime | None:
+        """Return the regime of a row; None where it is not known, or the goal was not met by training."""
+        return self.regimes.regime_of(row.batch_size) if self.regimes and row.steps else None
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ def _point(summary: WorkloadSummary, i: int, perfect: float | None, beside: Publ
         efficiency=efficiency.value if efficiency else None,
         efficiency_low=efficiency.low if efficiency else None,
         efficiency_high=efficiency.high if efficiency else None,
-        regime=None if regimes is None else regimes.regime_of(row.batch_size),
+        regime=summary.regime_of(row),
         perfect_steps=perfect if row.is_reached else None,
         fitted_steps=fit.s_min + fit.e_min / row.batch_size if fit else None,
         published_steps=_published(row, beside),

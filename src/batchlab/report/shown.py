@@ -89,6 +89,6 @@ class ShownSummary(WorkloadSummary):
             "infeasible": row.infeasible,
             "incomplete": row.incomplete,
             "stuck": row.stuck,
-            "regime": self.regimes.regime_of(row.batch_size) if self.regimes and row.is_reached else None,
+            "regime": self.regime_of(row),
         }
         return record | {(f"metaparameters.{name}" if name in record else name): tuned[name] for name in tuned}

@@ -127,7 +127,7 @@ def _regime_columns(summary: WorkloadSummary) -> list[_Column]:
     if regimes is None:
         return []
     is_exact = summary.is_exact
-    names = [regimes.regime_of(row.batch_size) or _NOT_KNOWN if row.is_reached else "" for row in summary.rows]
+    names = [summary.regime_of(row) or _NOT_KNOWN if row.steps else "" for row in summary.rows]
     return [
         _Column("Efficiency %", [format_efficiency(each, is_exact) for each in regimes.efficiencies]),
         _Column("Regime", names, is_number=False),

@@ -16,7 +16,7 @@ def regime_sentences(summary: WorkloadSummary) -> list[str]:
     found = summary.regimes
     if found is None:
         return []
-    sizes = [row.batch_size for row in summary.rows if row.is_reached]
+    sizes = [row.batch_size for row in summary.rows if row.steps]
     maximal: Callable[[RegimeEnd, Sequence[int]], str] = partial(_maximal, is_curve=found.source == "fit")
     ends = [(_perfect, found.perfect_up_to), (maximal, found.maximal_from)]
     if summary.is_exact:
