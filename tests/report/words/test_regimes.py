@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from batchlab.report.words.answer import answer_text
 from batchlab.report.words.regimes import regime_facts, regime_sentences
-from tests.report.words.summaries import EXACT, with_regimes
+from tests.report.words.summaries import EXACT, with_fit, with_regimes
 
 
 def test_both_ends_come_with_their_range(make_summary):
@@ -13,6 +15,26 @@ def test_both_ends_come_with_their_range(make_summary):
     assert regime_sentences(summary) == [
         "Scaling is perfect (efficiency of 80 % or more) up to batch size 26 (range 24 to 69).",
         "Beyond batch size 417 (range 392 to 1,104), larger ones save at most a fifth of the steps.",
+    ]
+
+
+def test_regimes_of_a_contradicted_fit_are_the_fits_and_end_where_the_goal_was_met(make_summary):
+    summary = with_fit(make_summary(unreached=(2048,)), contradicted_by=(2048,))
+
+    assert regime_sentences(with_regimes(summary, (26.1, 24.5, 69.0), (417.0, 392.0, 1000.0))) == [
+        "By the fit, scaling is perfect (efficiency of 80 % or more) up to batch size 26 (range 24 to 69).",
+        "By the fit, beyond batch size 417 (range 392 to 1,000), larger ones, up to 1,024, the largest that met the "
+        "goal, save at most a fifth of the steps.",
+    ]
+
+
+def test_regimes_of_minima_that_failed_to_be_confirmed_are_the_fits(make_summary):
+    summary = with_regimes(make_summary(seeds=6), (26.1, 24.5, 69.0), (417.0, 392.0, 1104.0), source="fit")
+    first, *others = summary.rows
+    failed = replace(first, confirmed=replace(first.confirmed, steps=None))
+
+    assert [sentence[:12] for sentence in regime_sentences(replace(summary, rows=(failed, *others)))] == 2 * [
+        "By the fit, "
     ]
 
 

@@ -31,7 +31,7 @@ def critical_sentence(summary: WorkloadSummary) -> str:
     found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {FITTED[fit.estimand]})"
     if fit.contradicted_by:
         return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
-    if failed := [row.batch_size for row in summary.rows if row.failed_to_confirm]:
+    if failed := _failed(summary):
         return f"A fit puts the critical batch size at {found}, but batch size {listed(failed)} failed to be confirmed."
     fewest = fewest_trials(summary)
     if _is_poor(summary):
@@ -94,6 +94,15 @@ def _is_poor(summary: WorkloadSummary) -> bool:
 
 def _departs(summary: WorkloadSummary) -> bool:
     return summary.regimes is not None and summary.regimes.departs
+
+
+def is_doubted(summary: WorkloadSummary) -> bool:
+    """Return whether a batch size speaks against the fit: a firm word would be one too many."""
+    return bool(summary.fit and summary.fit.contradicted_by) or bool(_failed(summary))
+
+
+def _failed(summary: WorkloadSummary) -> list[int]:
+    return [row.batch_size for row in summary.rows if row.failed_to_confirm]
 
 
 def _against(fit: CriticalBatchFit) -> str:

@@ -9,6 +9,7 @@ from batchlab.analysis import WorkloadSummary
 from batchlab.analysis.answers.best_of import MIN_TRIALS
 from batchlab.analysis.curve.regime_end import RegimeEnd
 from batchlab.analysis.text import count, significant
+from batchlab.report.words.fit import fewest_trials, is_doubted
 
 
 def regime_sentences(summary: WorkloadSummary) -> list[str]:
@@ -17,15 +18,16 @@ def regime_sentences(summary: WorkloadSummary) -> list[str]:
     if found is None:
         return []
     sizes = [row.batch_size for row in summary.rows if row.steps]
-    maximal: Callable[[RegimeEnd, Sequence[int]], str] = partial(_maximal, is_curve=found.source == "fit")
+    is_curve = found.source == "fit" and not (summary.fit and summary.fit.contradicted_by)
+    maximal: Callable[[RegimeEnd, Sequence[int]], str] = partial(_maximal, is_curve=is_curve)
     ends = [(_perfect, found.perfect_up_to), (maximal, found.maximal_from)]
     if summary.is_exact:
         ends = [(tell, _exact(end)) for tell, end in ends]
-    if not found.is_thin:
-        return [tell(end, sizes) for tell, end in ends]
-    has_enough = min(row.num_trials for row in summary.rows if row.is_reached) >= MIN_TRIALS
-    firm = [tell(end, sizes) for tell, end in ends if has_enough and end.is_firm]
-    return [*firm, *([found.advice] if found.advice else [])]
+    has_enough = fewest_trials(summary) >= MIN_TRIALS
+    told = [tell(end, sizes) for tell, end in ends if not found.is_thin or (has_enough and end.is_firm)]
+    if found.source == "fit" and is_doubted(summary):
+        told = [f"By the fit, {sentence[0].lower()}{sentence[1:]}" for sentence in told]
+    return [*told, *([found.advice] if found.advice else [])]
 
 
 def regime_facts(summary: WorkloadSummary) -> list[tuple[str, str]]:
