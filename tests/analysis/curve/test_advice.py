@@ -27,6 +27,10 @@ def test_what_is_known_needs_no_advice(rows):
             " 1,024, might tell.",
         ),
         (RegimeEnd(None, None, 50), "was not seen: batch size 8 would tell."),
+        # Twice the largest, or half the smallest, would show no end that is known to lie beyond.
+        (RegimeEnd(None, 4000, None), "was not seen: batch size 4,096 would tell."),
+        (RegimeEnd(None, None, 3.5), "was not seen: batch size 2 would tell."),
+        (RegimeEnd(None, None, 0.5), "was not seen: it lies below batch size 1."),
         (RegimeEnd(None, None, None), "is not known: about 32 trials at each batch size might tell."),
         # Four octaves, twice as many as allowed, about 256, which is two octaves from anything tried.
         (

@@ -11,6 +11,8 @@ from batchlab.analysis.answers.steps_to_result import StepsToResult
 from batchlab.analysis.curve.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.text import count, significant
 
+_PERFECT, _MAXIMAL = "Where perfect scaling ends", "Where the maximal regime begins"
+
 
 def advise(rows: Sequence[StepsToResult], perfect: RegimeEnd, maximal: RegimeEnd, is_exact: bool = False) -> str | None:
     """Return what is not known of the two ends and what would tell; None where both are known.
@@ -20,20 +22,20 @@ def advise(rows: Sequence[StepsToResult], perfect: RegimeEnd, maximal: RegimeEnd
     >>> rows = [steps_to_result(study, Goal.read("val/classification_error < 0.1")) for study in example_workload()]
     >>> advise(rows, RegimeEnd(50, 40, 70), RegimeEnd(None, 700, None))
     'Three trials at a batch size are too few for a firm sentence: run 6 or more. Where the maximal regime begins was \
-not seen: batch size 512 would tell.'
+not seen: batch size 1,024 would tell.'
     """
     reached = [row for row in rows if row.steps]
     tried = _Tried([row.batch_size for row in reached], [row.batch_size for row in rows])
     if is_exact:
         found = [
-            _unseen("Where perfect scaling ends", perfect, tried.below if perfect.low is None else tried.above),
-            _unseen("Where the maximal regime begins", maximal, tried.above if maximal.high is None else tried.below),
+            _unseen(_PERFECT, perfect, tried, is_below=perfect.low is None) if perfect.value is None else None,
+            _unseen(_MAXIMAL, maximal, tried, is_below=maximal.high is not None) if maximal.value is None else None,
         ]
     else:
         found = [
             _too_few(reached),
-            _unknown("Where perfect scaling ends", perfect, reached, tried),
-            _unknown("Where the maximal regime begins", maximal, reached, tried),
+            _unknown(_PERFECT, perfect, reached, tried),
+            _unknown(_MAXIMAL, maximal, reached, tried),
         ]
     return " ".join(sentence for sentence in found if sentence) or None
 
@@ -45,14 +47,15 @@ class _Tried:
     reached: Sequence[int]
     all: Sequence[int]
 
-    @property
-    def above(self) -> str:
-        return self._at(2 * self.reached[-1])
+    def above(self, low: float | None) -> str:
+        """Return a larger batch size, one that an end above `low` does not lie beyond."""
+        return self._at(max(2 * self.reached[-1], 1 if low is None else 2 ** math.ceil(math.log2(low))))
 
-    @property
-    def below(self) -> str:
-        smallest = self.reached[0]
-        return self._at(smallest // 2) if smallest > 1 else "more trials at the smallest batch sizes"
+    def below(self, high: float | None) -> str:
+        """Return a smaller batch size, one at which an end below `high` does not lie behind."""
+        size = math.inf if high is None else 2 ** math.floor(math.log2(high))
+        smaller = min(self.reached[0] // 2, size)
+        return self._at(int(smaller)) if smaller >= 1 else "more trials at the smallest batch sizes"
 
     def near(self, batch_size: float) -> str:
         """Return the power of two next to a batch size, where nothing as close was tried."""
@@ -65,8 +68,10 @@ class _Tried:
         return f"batch size {count(batch_size)}{', trained for longer,' if batch_size in self.all else ''}"
 
 
-def _unseen(what: str, end: RegimeEnd, way_out: str) -> str | None:
-    return None if end.value is not None else f"{what} was not seen: {way_out} would tell."
+def _unseen(what: str, end: RegimeEnd, tried: _Tried, *, is_below: bool) -> str:
+    if is_below and end.high is not None and end.high < 1:
+        return f"{what} was not seen: it lies below batch size 1."
+    return f"{what} was not seen: {tried.below(end.high) if is_below else tried.above(end.low)} would tell."
 
 
 def _too_few(rows: Sequence[StepsToResult]) -> str | None:
@@ -84,7 +89,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
     if end.high is None:
         return _seen_from_below(what, end, rows, tried)
     if end.low is None:
-        return f"{what} was not seen: {tried.below} would tell."
+        return _unseen(what, end, tried, is_below=True)
     if end.is_firm:
         return None
     factor = significant(end.high / end.low, 2)
@@ -94,7 +99,7 @@ def _unknown(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _T
 
 def _seen_from_below(what: str, end: RegimeEnd, rows: Sequence[StepsToResult], tried: _Tried) -> str:
     if end.value is None or end.low is None:
-        return f"{what} was not seen: {tried.above} would tell."
+        return _unseen(what, end, tried, is_below=False)
     ways = _ways(_more(rows, 4.0), f"a batch size larger than {count(rows[-1].batch_size)}")
     return f"{what} has a lower bound only, batch size {significant(end.low)}: {ways} might tell."
 
