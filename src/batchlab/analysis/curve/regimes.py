@@ -102,7 +102,7 @@ def find_regimes(rows: Sequence[StepsToResult], fit: CriticalBatchFit | None) ->
     sizes = np.array([row.batch_size for row in reached], dtype=float)
     hyperbola = fit.hyperbola
     noise = max(fit.noise, _known_noise(reached) if fit.estimand == "confirmed" else 0.0)
-    if is_hyperbolic(sizes, hyperbola, noise):
+    if is_hyperbolic(sizes, hyperbola, noise, fit.is_exact):
         found = _from_fit(rows, fit)
     else:
         found = _from_shape(
