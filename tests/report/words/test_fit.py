@@ -41,6 +41,23 @@ def test_few_trials_give_a_hint(make_summary):
     ) in answer_text(summary)
 
 
+@pytest.mark.parametrize(
+    ("changes", "ending"),
+    [
+        ({}, ": a hint, no more, from so few trials (3)."),
+        (
+            {"contradicted_by": (4096,)},
+            ", but batch size 4,096 trained for more steps than the fit predicts without meeting the goal: see the "
+            "notes.",
+        ),
+    ],
+)
+def test_one_bound_alone_is_no_firmer_than_an_interval(make_summary, changes, ending):
+    summary = with_fit(make_summary(num_trials=3), b_crit=None, b_crit_ci=Interval(143.2, None), **changes)
+
+    assert f"A fit puts the critical batch size above 143 (95 %){ending}" in answer_text(summary)
+
+
 def test_a_critical_batch_size_of_minima_that_failed_to_be_confirmed_is_a_fits(make_summary):
     summary = with_fit(make_summary(seeds=6), b_crit=104.2, b_crit_ci=Interval(98.1, 276.0), estimand="minimum")
     failed = dataclasses.replace(summary.rows[1].confirmed, steps=None)

@@ -24,27 +24,34 @@ def critical_sentence(summary: WorkloadSummary) -> str:
     low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
     if low is None and high is None:
         return "The critical batch size could not be determined."
-    if fit.b_crit is None or low is None or high is None:
-        share = "" if fit.is_exact else " (95 %)"
-        side = bounds(low, high).replace(">", "above").replace("<", "below")
-        return f"{_FITTED_ALL_THE_SAME if _is_poor(summary) else 'The'} critical batch size is {side}{share}."
-    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {FITTED[fit.estimand]})"
+    found, place = _found(fit)
     if fit.contradicted_by:
-        return f"A fit puts the critical batch size at {found}, but {_against(fit)}."
+        return f"A fit puts the critical batch size {place}, but {_against(fit)}."
     if failed := _failed(summary):
-        return f"A fit puts the critical batch size at {found}, but batch size {listed(failed)} failed to be confirmed."
+        return f"A fit puts the critical batch size {place}, but batch size {listed(failed)} failed to be confirmed."
     fewest = fewest_trials(summary)
     if _is_poor(summary):
         return f"{_FITTED_ALL_THE_SAME} critical batch size is {found}."
-    if fewest < MIN_TRIALS:
-        return f"A fit puts the critical batch size at {found}: a hint, no more, from so few trials ({fewest})."
-    if high > 2**MAX_OCTAVES * low:
+    if fewest < MIN_TRIALS and not fit.is_exact:
+        return f"A fit puts the critical batch size {place}: a hint, no more, from so few trials ({fewest})."
+    if fit.b_crit is not None and low is not None and high is not None and high > 2**MAX_OCTAVES * low:
         span = f"{significant(low)} and {significant(high)}"
         return (
             f"The critical batch size lies between {span} (95 % interval, from {FITTED[fit.estimand]}; "
             f"the fit says {significant(fit.b_crit)})."
         )
     return f"The critical batch size is {found}."
+
+
+def _found(fit: CriticalBatchFit) -> tuple[str, str]:
+    """Return the critical batch size with its interval, or its one bound, and where that is."""
+    low, high = fit.b_crit_ci.low, fit.b_crit_ci.high
+    if fit.b_crit is None or low is None or high is None:
+        side = bounds(low, high).replace(">", "above").replace("<", "below")
+        found = side if fit.is_exact else f"{side} (95 %)"
+        return found, found
+    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {FITTED[fit.estimand]})"
+    return found, f"at {found}"
 
 
 def critical_text(fit: CriticalBatchFit | None) -> str:
