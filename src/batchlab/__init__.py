@@ -37,7 +37,7 @@ _HOMES = {
     "confirm_sweep": "batchlab.run.confirm",
     "equivalence": "batchlab.doctor.equivalence",
     "load_sweep": "batchlab.spec.load",
-    "merge_labs": "batchlab.run.merge",
+    "merge_labs": "batchlab.run.merge.labs",
     "register": "batchlab.registration",
     "run_sweep": "batchlab.run.run_sweep",
     "summarise": "batchlab.report.answers",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from batchlab.cli.merge import merge
-from batchlab.run import merge as module
-from batchlab.run.merge import MergedSweep
+from batchlab.run.merge import labs
+from batchlab.run.merge.sweep import MergedSweep
 
 
 def test_each_thing_that_was_done_or_left_out_is_said(monkeypatch, capsys):
@@ -14,7 +14,7 @@ def test_each_thing_that_was_done_or_left_out_is_said(monkeypatch, capsys):
         MergedSweep("a", (1, 1024), (16,), (64,), ("batch size 256 of one: it is confirmed with 1 seed",)),
         MergedSweep("b", (), ()),
     ]
-    monkeypatch.setattr(module, "merge_labs", lambda labs, into: done)
+    monkeypatch.setattr(labs, "merge_labs", lambda sources, into: done)
 
     merge([Path("one")], Path("both"))
 

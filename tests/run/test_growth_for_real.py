@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batchlab.run.merge import merge_labs
+from batchlab.run.merge.labs import merge_labs
 from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab

@@ -7,9 +7,9 @@ import pytest
 from batchlab.core.confirmation import Confirm, replicate_id
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import LabError
-from batchlab.run.merge import merge_labs
+from batchlab.run.merge.labs import merge_labs
+from batchlab.run.merge.same_rows import check_same_rows
 from batchlab.run.pack import Hooks, train_pack
-from batchlab.run.same_rows import check_same_rows
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
 from batchlab.verify.check import verify_lab

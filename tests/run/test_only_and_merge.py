@@ -12,7 +12,7 @@ import pytest
 
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import DamagedError, LabError, StorageError
-from batchlab.run.merge import merge_labs
+from batchlab.run.merge.labs import merge_labs
 from batchlab.run.run_sweep import run_sweep
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab

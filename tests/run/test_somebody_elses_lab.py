@@ -10,7 +10,7 @@ import pytest
 
 from batchlab.core.growth import fixed_digest
 from batchlab.errors import InputError, LabError, StorageError
-from batchlab.run.merge import merge_labs
+from batchlab.run.merge.labs import merge_labs
 from batchlab.store.lab import Lab
 from batchlab.store.status import sweep_statuses
 from batchlab.verify.accept import accept_edit

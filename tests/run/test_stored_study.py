@@ -13,7 +13,7 @@ import pytest
 from batchlab.core.growth import fixed_digest
 from batchlab.engine.quadratic import QuadraticTrainer
 from batchlab.errors import DamagedError, LabError, UnreadableError
-from batchlab.run.merge import merge_labs
+from batchlab.run.merge.labs import merge_labs
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.run_sweep import run_sweep

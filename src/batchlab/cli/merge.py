@@ -13,7 +13,7 @@ def merge(
     into: Annotated[Path, typer.Option("--into", help="The lab that takes them in; a new one, or one of the sweep.")],
 ) -> None:
     """Join labs of one sweep. Other batch sizes, or other points; `batchlab run` then closes the race."""
-    from batchlab.run.merge import merge_labs
+    from batchlab.run.merge.labs import merge_labs
 
     for merged in merge_labs(labs, into):
         parts = [
