@@ -7,7 +7,7 @@ import torch
 
 from batchlab.core.space import Range
 from batchlab.core.units import OF
-from batchlab.engine.checks.check import LABEL_SMOOTHING
+from batchlab.engine.checks.study import LABEL_SMOOTHING
 from batchlab.engine.quadratic import OPTIONAL
 from batchlab.errors import SpecError
 from batchlab.optim import registry

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from batchlab.core.growth import fixed_digest
-from batchlab.engine.checks.check import knows_budget
+from batchlab.engine.checks.study import knows_budget
 from batchlab.errors import LabError, SpecError
 from batchlab.optim.registry import SCHEDULES, ScheduleEntry
 from batchlab.run.pack import Hooks, train_pack

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, LabOption, print_table, warn
-from batchlab.cli.shares import share_bar
+from batchlab.cli.progress_bar import progress_bar
 from batchlab.core.limits import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def import_(
     """
     from batchlab.store.archive.importer import import_archive
 
-    with share_bar("importing") as report:
+    with progress_bar("importing") as report:
         outcome = import_archive(path, lab, name=name, strict=strict, processes=workers, report=report)
     _print_outcome(outcome)
     if outcome.manifest:

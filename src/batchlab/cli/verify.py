@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batchlab.cli.options import DEFAULT_LAB, JsonOption, LabOption, print_json, print_text
-from batchlab.cli.shares import share_bar
+from batchlab.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from batchlab.verify.findings import Verification
@@ -40,7 +40,7 @@ def verify(
     folder = Lab.at(lab).folder
     for path in accept or ():
         accept_edit(Lab.open(folder), path)
-    with share_bar("repairing" if repair else "verifying") as report:
+    with progress_bar("repairing" if repair else "verifying") as report:
         if repair:
             done, found = repair_lab(folder, deep=deep, report=report)
         else:

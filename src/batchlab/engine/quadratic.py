@@ -28,7 +28,7 @@ from batchlab.core.clock import Clock, Clocks, Horizon, constant_examples
 from batchlab.core.limits import MOST_EXAMPLES
 from batchlab.core.study import Study
 from batchlab.engine.base import LOSS_BOUND, Point
-from batchlab.engine.checks.check import (
+from batchlab.engine.checks.study import (
     check_given,
     check_goal,
     check_grid,

@@ -12,7 +12,7 @@ import numpy as np
 from batchlab.core.study import Study
 from batchlab.data.base import METRICS, Dataset, DatasetFacts, Examples, train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
-from batchlab.engine.checks.check import check_network
+from batchlab.engine.checks.study import check_network
 from batchlab.engine.device import find_device
 from batchlab.engine.gang.share import OBSERVED_BY_ONE, Share
 from batchlab.engine.observer import Observer, observed_metrics

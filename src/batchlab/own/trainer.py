@@ -16,7 +16,7 @@ from torch.nn.parameter import is_lazy
 from batchlab.core.study import Study
 from batchlab.data.base import train_subset
 from batchlab.engine.base import Point, UpTo, measured_pack_size
-from batchlab.engine.checks.check import check_training
+from batchlab.engine.checks.study import check_training
 from batchlab.engine.device import find_device
 from batchlab.engine.forward import make_forward
 from batchlab.engine.gang.exchange import ALONE, Exchange

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from batchlab.core.growth import study_changes
 from batchlab.core.study import Study
-from batchlab.engine.checks.check import knows_budget
+from batchlab.engine.checks.study import knows_budget
 from batchlab.errors import VERIFY, DamagedError, LabError, SpecError
 from batchlab.files import read_bounded, write_file
 from batchlab.run.stored_outcomes import confirmed_part, known_parts

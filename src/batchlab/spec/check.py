@@ -6,7 +6,7 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import OwnLoop
 from batchlab.data import registry as data
-from batchlab.engine.checks.check import LABEL_SMOOTHING, check_network
+from batchlab.engine.checks.study import LABEL_SMOOTHING, check_network
 from batchlab.engine.quadratic import OPTIONAL, QuadraticTrainer
 from batchlab.errors import SpecError, shown, unknown_name
 from batchlab.loops.command import check_command

@@ -16,9 +16,9 @@ import numpy as np
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer, UpTo, can_train, check_study, wanted_pack_size
-from batchlab.engine.checks.check import check_goal
 from batchlab.engine.checks.measured import check_measured, class_name, typed
 from batchlab.engine.checks.methods import check_program_methods, check_trainer_methods
+from batchlab.engine.checks.study import check_goal
 from batchlab.engine.loop import advance
 from batchlab.errors import BatchlabError, SpecError, TrainerError, unknown_name
 

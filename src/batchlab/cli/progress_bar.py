@@ -11,7 +11,7 @@ EVERY_SECONDS = 2
 
 
 @contextmanager
-def share_bar(what: str) -> Iterator[Callable[[float], None]]:
+def progress_bar(what: str) -> Iterator[Callable[[float], None]]:
     """Give a function that takes in the share that is done, from 0 to 1, and shows it with the time left."""
     if not sys.stderr.isatty():
         yield _Lines(what)
