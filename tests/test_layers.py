@@ -13,19 +13,6 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[1] / "src" / "batchlab"
 
 # Each room and the rooms it may import, itself aside.
-#   errors <- held <- files <- folders <- store; files <- data
-#            errors <- core <- data, models, optim <- engine <- spec <- run <- cli
-#                      core <- published <- catalogue <-------- spec <- run <- cli
-#                      core <- published <- store <-------------------- run <- cli
-#                      core <- search <------------------------ spec <- run <- cli
-#                      core <- search, store <- verify <------------------- cli
-#                      core <- analysis, published <- plots <- report <---- cli
-#                      core <- optim <- engine <- own <------------------- cli
-#                      core <- engine <- own, report <- doctor <----------- cli
-#                      core <- engine <- loops <- spec <- run; loops <- own
-#                      core <- published <- store <- report (it only reads) <- run (what it returns shows itself)
-#                      core <- link <- run, plan
-#                      run, report <- plan <- cli
 ALLOWED = {
     "errors": set(),
     "processes": set(),

@@ -225,12 +225,13 @@ def nearest_size(batch_size: int, known: Sequence[int]) -> int:
 
 def _guess_rates(studies: Sequence[StudyProgress]) -> None:
     """Give studies that have not begun the rates of the nearest one that has, by batch size."""
-    known = [study for study in studies if study.seconds_per_trial_step is not None]
+    known = {study.run.study.batch_size: study for study in studies if study.seconds_per_trial_step is not None}
     for study in studies:
         if study.seconds_per_trial_step is None and known:
             size = study.run.study.batch_size
-            nearest = min(known, key=lambda other: abs(math.log(other.run.study.batch_size / size)))
+            nearest_known = nearest_size(size, list(known))
+            nearest = known[nearest_known]
             seconds = nearest.seconds_per_trial_step or 0.0
-            scaled = seconds * size / nearest.run.study.batch_size
+            scaled = seconds * size / nearest_known
             study.guessed_seconds_per_trial_step = max(scaled, min(seconds, STEP_OVERHEAD))
             study.seconds_per_evaluation = nearest.seconds_per_evaluation

@@ -17,7 +17,7 @@ def answer_text(summary: WorkloadSummary) -> str:
     """Return the answer to the question of the lab for one workload, in one paragraph with numbers."""
     best = summary.best
     if best is None:
-        return f"No trial met {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_n(summary)})."
+        return f"No trial met {summary.goal} at any batch size {_end_of_training(summary.rows)} ({_sample(summary)})."
     if best.estimate(summary.headline).value == 0:
         return f"{summary.goal} is met at step 0, before any training: that tells nothing about batch sizes."
     sentences = [_fewest(summary, best)]
@@ -37,12 +37,14 @@ def _fewest(summary: WorkloadSummary, best: StepsToResult) -> str:
 def _what(summary: WorkloadSummary) -> str:
     """Return what the headline's number is the number of."""
     if summary.headline == "confirmed":
-        return f"the median over {confirmed_seeds(summary)} fresh seeds of the best configuration, from {_n(summary)}"
+        return (
+            f"the median over {confirmed_seeds(summary)} fresh seeds of the best configuration, from {_sample(summary)}"
+        )
     if summary.headline == "best_of":
         numbers = [row.best_of.m for row in summary.rows if row.best_of]
         trials = "one trial" if max(numbers) == 1 else f"the best of {span(numbers)} trials"
-        return f"the median steps of {trials}, from {_n(summary)}"
-    return f"the minimum of {_n(summary)}, {_no_interval(summary)}"
+        return f"the median steps of {trials}, from {_sample(summary)}"
+    return f"the minimum of {_sample(summary)}, {_no_interval(summary)}"
 
 
 def _no_interval(summary: WorkloadSummary) -> str:
@@ -65,7 +67,7 @@ def _most_late(summary: WorkloadSummary) -> str:
     return format_steps(max(each.value - each.earliest_step for each in estimates if each.value is not None))
 
 
-def _n(summary: WorkloadSummary) -> str:
+def _sample(summary: WorkloadSummary) -> str:
     numbers = [row.num_trials for row in summary.rows]
     places = "one batch size" if len(numbers) == 1 else f"each of {len(numbers)} batch sizes"
     return f"n = {span(numbers)} complete trials at {places}"

@@ -88,6 +88,7 @@ class Failed:
     error: BatchlabError
 
 
+Task = PackTask | Errand
 Event = Progress | Saved | Finished | Paused | Stopped | Lost | Failed
 Passing = Progress | Saved
 """Events after which their task goes on."""
@@ -106,7 +107,7 @@ class Executor(Protocol):
         """How many workers wait for a task."""
         ...
 
-    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
+    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; a pack comes with the shelf on which its checkpoints are kept."""
         ...
 

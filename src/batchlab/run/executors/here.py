@@ -9,11 +9,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from batchlab.engine.base import Trainer
-from batchlab.run.errand import Errand
-from batchlab.run.executors.executor import Event, Passing
+from batchlab.run.executors.executor import Event, Passing, Task
 from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.work import Bench, attempt
-from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
 
 
@@ -37,7 +35,7 @@ class HereExecutor:
         """One while nothing is trained."""
         return int(self._key is None)
 
-    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
+    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
         """Begin a task; `key` comes back with its events."""
         self._key = key
 

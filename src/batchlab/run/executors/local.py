@@ -15,14 +15,12 @@ from typing import Any, Protocol
 from batchlab.engine.base import Trainer
 from batchlab.errors import BatchlabError, InputError
 from batchlab.processes import end_if_imported_by_worker, start_tracker
-from batchlab.run.errand import Errand
-from batchlab.run.executors.executor import Event, Failed, Lost, Passing
+from batchlab.run.executors.executor import Event, Failed, Lost, Passing, Task
 from batchlab.run.executors.gpus import gpu_variables
 from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.parcel import Content, Parcel
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.executors.worker import WorkerProcess
-from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
 
 
@@ -96,7 +94,7 @@ class LocalExecutor:
         """How many workers wait for a task, those included that have to be started anew."""
         return sum(worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
+    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         number, worker = next((number, each) for number, each in enumerate(self._workers) if each.key is None)
         if not worker.pipes:

@@ -18,12 +18,10 @@ from typing import Any
 
 from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, TrialError
-from batchlab.run.errand import Errand
-from batchlab.run.executors.executor import Event, Lost, Passing, Saved
+from batchlab.run.executors.executor import Event, Lost, Passing, Saved, Task
 from batchlab.run.executors.noticeboard import FAR
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.executors.worker import WORKER_VARIABLES
-from batchlab.run.pack import PackTask
 from batchlab.run.shelf import Shelf
 from batchlab.store.checkpoint import Checkpoint
 
@@ -114,7 +112,7 @@ class _Actor:
         """Take note of what others have told."""
         self._heard.hear(ends, is_stopping)
 
-    def work(self, key: Any, task: PackTask | Errand, ends: dict[int, int], is_stopping: bool) -> Iterator[Any]:
+    def work(self, key: Any, task: Task, ends: dict[int, int], is_stopping: bool) -> Iterator[Any]:
         """Do a task, and yield all that happens on the way and how it ended."""
         self._heard.hear(ends, is_stopping)
 
@@ -204,7 +202,7 @@ class RayExecutor:
             self._wait_for_room()
         return sum(worker.has_room and worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: PackTask | Errand, shelf: Shelf | None = None) -> None:
+    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         worker = self._idle_worker()
         worker.key, worker.shelf = key, shelf

@@ -12,8 +12,7 @@ from typing import Any, Protocol, cast
 from batchlab.engine.base import Trainer
 from batchlab.errors import BatchlabError, Interrupted, TrialError
 from batchlab.loops.base import LoopTrainer
-from batchlab.run.errand import Errand
-from batchlab.run.executors.executor import Event, Failed, Finished, Paused, Progress, Saved, Stopped
+from batchlab.run.executors.executor import Event, Failed, Finished, Paused, Progress, Saved, Stopped, Task
 from batchlab.run.loop_trial import follow_trial
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 from batchlab.run.standing import Standing
@@ -68,7 +67,7 @@ class Bench:
     tell: Callable[[Event], None]
 
 
-def attempt(key: Any, task: PackTask | Errand, bench: Bench, keeper: Keeper | None) -> Event:
+def attempt(key: Any, task: Task, bench: Bench, keeper: Keeper | None) -> Event:
     """Do a task and return how it ended; a pack comes with who keeps its checkpoints."""
     try:
         trainer, shared = bench.content()
