@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -75,33 +76,64 @@ def figure(
     from batchlab.plots import FIGURES, figure_names
     from batchlab.store.lab import Lab
 
-    names, sweeps = figure_names(name), sweep or []
+    names = figure_names(name)
     store, kind = Lab.open(lab), FIGURES[names[0]]
     options = _taken(name, kind, {"published": published, "metric": metric, "against": against and against.value})
     if batch_size and kind.most_batch_sizes is None:
         takers = _listed(each.name for each in FIGURES.values() if each.most_batch_sizes is not None)
         raise typer.BadParameter(f"{name} shows all batch sizes; leave out --batch-size, which {takers} take")
+    asked = _Asked(name, kind, out, workload, sweep or [], goal, trials, options, batch_size or [])
     if kind.needs in ("plan", "throughput"):
-        _draw_of_throughput(store, kind, workload, sweeps, out, goal, trials)
+        _draw_of_throughput(store, asked)
     elif kind.needs == "lab":
         _check_paper_options(workload, goal, trials, sweep)
         _draw_of_lab(store, names, out, options)
     elif kind.needs == "sweeps":
-        if workload:
-            raise typer.BadParameter(f"{name} shows several sweeps; choose them with --sweep, not by a workload")
-        _draw_of_sweeps(store, name, sweeps, out, goal, trials, options)
+        _draw_of_sweeps(store, asked)
     else:
-        if len(sweeps) > 1:
-            others = _listed((each.name for each in FIGURES.values() if each.needs == "sweeps"), "or")
-            raise typer.BadParameter(f"{name} shows one sweep; give --sweep once, or draw {others}")
-        results, summary = summarise_or_exit(store, workload, sweeps[0] if sweeps else None, goal, trials, metric)
-        _warn_unpublished([summary] if published else [])
-        source: object = summary
-        if kind.needs == "trials":
-            timed = _times(store, results.sweep) if against is Against.SECONDS else None
-            source = _trained(results, summary, trials, kind, batch_size or [], timed)
-        print_figure(name, source, out / f"{results.sweep.name}-{name}", options)
-        fail_on_problems(results.problems)
+        _draw_of_sweep(store, asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a figure."""
+
+    name: str
+    kind: Figure
+    out: Path
+    workload: str | None
+    sweeps: Sequence[str]
+    goal: str | None
+    trials: int | None
+    options: Mapping[str, Any]
+    """Those that the figure takes and that were given."""
+
+    batch_sizes: Sequence[int]
+
+    def summarise(self, store: Lab, sweep: str | None) -> tuple[SweepResults, WorkloadSummary]:
+        """Return the results of a sweep and their summary, by the goal and the trials that were asked for."""
+        return summarise_or_exit(store, self.workload, sweep, self.goal, self.trials, self.options.get("metric"))
+
+    def one_sweep(self, way_out: str = "") -> str | None:
+        """Return the sweep that was named, if one was; BadParameter where several were."""
+        if len(self.sweeps) > 1:
+            raise typer.BadParameter(f"{self.name} shows one sweep; give --sweep once{way_out}")
+        return self.sweeps[0] if self.sweeps else None
+
+
+def _draw_of_sweep(store: Lab, asked: _Asked) -> None:
+    """Draw what one sweep has found, its curves among it where the figure needs them."""
+    from batchlab.plots import FIGURES
+
+    others = _listed((each.name for each in FIGURES.values() if each.needs == "sweeps"), "or")
+    results, summary = asked.summarise(store, asked.one_sweep(f", or draw {others}"))
+    _warn_unpublished([summary] if "published" in asked.options else [])
+    source: object = summary
+    if asked.kind.needs == "trials":
+        timed = _times(store, results.sweep) if asked.options.get("against") == Against.SECONDS else None
+        source = _trained(results, summary, asked, timed)
+    print_figure(asked.name, source, asked.out / f"{results.sweep.name}-{asked.name}", asked.options)
+    fail_on_problems(results.problems)
 
 
 def _taken(name: str, kind: Figure, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,12 +156,7 @@ def _listed(names: Iterable[str], word: str = "and") -> str:
 
 
 def _trained(
-    results: SweepResults,
-    summary: WorkloadSummary,
-    trials: int | None,
-    kind: Figure,
-    batch_sizes: Sequence[int],
-    throughput: Throughput | None = None,
+    results: SweepResults, summary: WorkloadSummary, asked: _Asked, throughput: Throughput | None
 ) -> TrainedSweep:
     """Return a sweep with its curves, of the batch sizes that are to be shown; say which of too many are left out."""
     from batchlab.analysis import first_trials
@@ -140,15 +167,15 @@ def _trained(
     studies = sorted(results.results, key=lambda study: study.batch_size)
     sweep = TrainedSweep(
         summary=summary,
-        studies=tuple(first_trials(study, trials) for study in studies),
+        studies=tuple(first_trials(study, asked.trials) for study in studies),
         num_train_examples=num_train_examples(results.sweep),
         throughput=throughput,
     )
-    if batch_sizes:
-        return sweep.only(batch_sizes)
-    if kind.most_batch_sizes is None:
+    if asked.batch_sizes:
+        return sweep.only(asked.batch_sizes)
+    if asked.kind.most_batch_sizes is None:
         return sweep
-    sweep, left_out = sweep.spread(kind.most_batch_sizes)
+    sweep, left_out = sweep.spread(asked.kind.most_batch_sizes)
     if left_out:
         warn(f"left out, so that the figure stays readable: batch size {listed(left_out)}; choose with --batch-size")
     return sweep
@@ -189,50 +216,34 @@ def _times(store: Lab, sweep: StoredSweep) -> Throughput | None:
     return find_throughput(store, sweep)[0] if is_steady else None
 
 
-def _draw_of_throughput(
-    store: Lab,
-    kind: Figure,
-    workload: str | None,
-    sweeps: Sequence[str],
-    out: Path,
-    goal: str | None,
-    trials: int | None,
-) -> None:
+def _draw_of_throughput(store: Lab, asked: _Asked) -> None:
     """Draw what follows from stored step times."""
     from batchlab.plan.lab_plan import needed_throughput
     from batchlab.report.planned import check_one_batch_size, plan_summary
 
-    if len(sweeps) > 1:
-        raise typer.BadParameter(f"{kind.name} shows one sweep; give --sweep once")
-    results, summary = summarise_or_exit(store, workload, sweeps[0] if sweeps else None, goal, trials)
+    results, summary = asked.summarise(store, asked.one_sweep())
     check_one_batch_size(results.sweep, summary)
-    throughput = needed_throughput(store, results.sweep)
-    if kind.needs == "throughput":
-        source: object = throughput
-    else:
+    source: object
+    source = throughput = needed_throughput(store, results.sweep)
+    if asked.kind.needs == "plan":
         source = plan_summary(summary, throughput, throughput.planned_workers[-1])
-    print_figure(kind.name, source, out / f"{results.sweep.name}-{kind.name}")
+    print_figure(asked.name, source, asked.out / f"{results.sweep.name}-{asked.name}")
     fail_on_problems(results.problems)
 
 
-def _draw_of_sweeps(
-    store: Lab,
-    name: str,
-    sweeps: Sequence[str],
-    out: Path,
-    goal: str | None,
-    trials: int | None,
-    options: Mapping[str, Any],
-) -> None:
+def _draw_of_sweeps(store: Lab, asked: _Asked) -> None:
+    """Draw several sweeps beside each other: those that were named, else all that have something to show."""
+    if asked.workload:
+        raise typer.BadParameter(f"{asked.name} shows several sweeps; choose them with --sweep, not by a workload")
     problems: list[LabError] = []
-    wanted = list(dict.fromkeys(sweeps))
+    wanted = list(dict.fromkeys(asked.sweeps))
     if not wanted:
         readable, problems = store.readable_sweeps()
         wanted = [sweep.name for sweep in readable if _has_finished(store, sweep)] or [each.name for each in readable]
-    found = {one: summarise_or_exit(store, None, one, goal, trials) for one in wanted}
+    found = {one: summarise_or_exit(store, None, one, asked.goal, asked.trials) for one in wanted}
     summaries = {one: summary for one, (_, summary) in found.items()}
-    _warn_unpublished(list(summaries.values()) if "published" in options else [])
-    print_figure(name, summaries, out / name, options)
+    _warn_unpublished(list(summaries.values()) if "published" in asked.options else [])
+    print_figure(asked.name, summaries, asked.out / asked.name, asked.options)
     fail_on_problems([*problems, *(problem for results, _ in found.values() for problem in results.problems)])
 
 
