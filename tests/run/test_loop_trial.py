@@ -78,6 +78,32 @@ def test_an_end_before_the_first_report_leaves_a_row_of_nothing(tmp_path):
     assert result.outcomes[0].goal_step is None and result.outcomes[0].last_step == 5
 
 
+@pytest.mark.parametrize(("every", "ends", "steps"), [(10, [5], [0]), (4, [100] * 4 + [5], [4])])
+def test_a_race_may_end_before_the_goals_metric_is_reported(tmp_path, every, ends, steps):
+    """Another metric is reported first, at a step after the end: the loop would have told the goal's next."""
+
+    def training_first(batch_size, seed):
+        for step in range(every, 1000, every):
+            yield step, {"train/loss": 1.0}
+            if step > 5:
+                yield step, {"val/loss": 1.0}
+
+    result = follow(training_first, tmp_path, ends)
+
+    assert result.measurements.step.tolist() == steps
+    assert np.isnan(result.measurements.metrics["val/loss"]).all()
+    assert result.outcomes[0].goal_step is None
+
+
+def test_a_loop_that_never_reports_the_goals_metric_is_told(tmp_path):
+    def training_only(batch_size, seed):
+        for step in range(10, 1000, 10):
+            yield step, {"train/loss": 1.0}
+
+    with pytest.raises(TrainerError, match="has reported train/loss, but never val/loss, the goal's metric"):
+        follow(training_only, tmp_path, [100])
+
+
 def test_a_row_has_the_examples_that_its_loop_tells_or_those_of_its_batch_size(tmp_path):
     def growing(batch_size, seed):
         yield 10, {"val/loss": 1.0}

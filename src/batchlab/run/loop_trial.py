@@ -116,6 +116,7 @@ class _Trial:
             self.diverged_step = row.step
             return
         metrics = {name: np.array([value]) for name, value in row.metrics.items()}
+        metrics.setdefault(self._goal.metric, np.array([math.nan]))  # a race may end before it is measured at all
         self._examples = self._examples if row.examples is None else row.examples
         if self._examples is not None and self._examples < self._recorder.last_examples:
             raise TrainerError(
@@ -127,7 +128,8 @@ class _Trial:
 
     def result(self, seconds: float) -> PackResult:
         """Return what the trial did; TrainerError where it has not told what it was asked for."""
-        if not self.rows.has_metric:
+        is_cut_short = not self._has_ended and self._end < self._study.max_steps  # it might have told it later
+        if not (self.rows.has_metric or is_cut_short):
             raise self._without_metric()
         if self._recorder.last_step < 0:  # diverged, or out of the race, before anything was measured
             unknown = {self._goal.metric: np.array([math.nan])}
