@@ -11,7 +11,7 @@ import pytest
 
 from batchlab.analysis import steps_to_result
 from batchlab.core.trial import Status
-from batchlab.errors import Interrupted, LabLockedError, SpecError, TrialError
+from batchlab.errors import InputError, Interrupted, LabLockedError, SpecError, TrialError
 from batchlab.run import runner
 from batchlab.run.displays import SilentDisplay
 from batchlab.run.executors.executor import Paused
@@ -110,6 +110,15 @@ def test_another_spec_of_the_same_name_is_refused_before_anything_is_trained(mak
 
     with pytest.raises(SpecError, match=r"sweep.max_steps: 400 -> 300"):
         run_sweep(make_nqm({"sweep.batch_sizes": [16], "sweep.max_steps": 300}), tmp_path / "lab", num_workers=1)
+
+
+@pytest.mark.parametrize("only", [range(-3, 2), range(12, 14), range(5, 2), [0, 1, 1], "0..3"])
+def test_points_that_a_sweep_has_not_are_refused(make_nqm, tmp_path, only):
+    """Point -1 would have been the last one, and a point that is named twice one trial with two results."""
+    with pytest.raises(InputError, match=r"^only = .*: the points of this sweep are 0\.\.11; give a range of them"):
+        run_sweep(make_nqm(), tmp_path / "lab", only=only)
+
+    assert not (tmp_path / "lab").exists()
 
 
 def test_a_lab_in_use_is_refused(make_nqm, tmp_path):

@@ -11,7 +11,7 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.engine.base import Trainer
 from batchlab.engine.observer import Observer, observed_metrics
-from batchlab.errors import InputError
+from batchlab.errors import InputError, shown
 from batchlab.optim.registry import with_defaults
 from batchlab.processes import end_if_imported_by_worker
 from batchlab.report.answers import summarise, with_plan
@@ -98,6 +98,7 @@ def run_sweep(
             check_left_to_torchrun(num_workers, num_gpus, executor)
             sweep = gang.spread(sweep)
         made = make()
+        _check_only(only, sweep)
         if is_ours:
             sweep = with_defaults(sweep)
         if gang is None:
@@ -124,6 +125,18 @@ def _check_observers(observers: Sequence[Observer], sweep: Sweep | OwnSweep, tra
         way = "let your trainer ask them" if trainer is not None else "give them to TorchSweep(observers=...)"
         raise InputError(f"observers: run_sweep gives them to the networks of batchlab only; {way}.")
     observed_metrics([], observers)
+
+
+def _check_only(only: range | None, sweep: Sweep) -> None:
+    """Raise InputError for points that a sweep has not, of which nothing would be trained, or something else."""
+    if only is None:
+        return
+    points = min(study.num_points for study in sweep.studies())
+    if isinstance(only, range) and only and min(only) >= 0 and max(only) < points:
+        return
+    raise InputError(
+        f"only = {shown(only)}: the points of this sweep are 0..{points - 1}; give a range of them, such as range(4)."
+    )
 
 
 def _admit(
