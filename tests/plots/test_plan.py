@@ -59,6 +59,15 @@ def test_throughput_is_examples_over_seconds():
     assert throughput_figure(data).axes
 
 
+def test_no_interval_of_throughput_runs_off_its_axis():
+    times = [StepTimes(batch_size=size, seconds=(*(0.02,) * 5, 0.002, 0.2)) for size in (16, 128, 1024)]
+
+    (panel,) = throughput_data(Throughput.measured(times)).panels
+
+    bounds = [bound for point in panel.of_kind("measured")[0].points for bound in (point.low, point.high)]
+    assert panel.y_axis.low < min(bounds) and max(bounds) < panel.y_axis.high
+
+
 def test_curves_against_seconds_use_measured_step_times(make_trained):
     from dataclasses import replace
 

@@ -24,10 +24,11 @@ def throughput_data(throughput: Throughput) -> Sheet:
     """Return examples per second of all workers together, by batch size; a curve for each number of workers."""
     series = tuple(_series(throughput, throughput.workload))
     points = [point for one in series for point in one.points]
+    bounds = [each for point in points for each in (point.y, point.low, point.high)]
     panel = Panel(
         title=throughput.workload,
         x_axis=log_axis(BATCH_SIZE, "log2", [point.x for point in points], ticks="numbers"),
-        y_axis=log_axis("Examples per second", "log10", [point.y for point in points], ticks="numbers"),
+        y_axis=log_axis("Examples per second", "log10", bounds, ticks="numbers"),
         series=series,
         legend=None,
     )
