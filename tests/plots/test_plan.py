@@ -47,6 +47,30 @@ def test_nothing_extrapolated_has_no_circles():
     assert panel.of_kind("pick")[0].points[0].x == 115
 
 
+def test_the_star_means_the_same_in_both_panels():
+    plan = make_plan(CURVE, MEASURED, max_workers=8)
+
+    labels = {series.label for panel in plan_data(plan).panels for series in panel.of_kind("pick")}
+
+    assert labels == {"fastest, cheapest, balanced"}
+    assert {point.x for point in plan_data(plan).panels[0].of_kind("pick")[0].points} == {
+        row.batch_size for row in (plan.fastest, plan.cheapest, plan.balanced)
+    }
+
+
+def test_a_front_of_one_row_has_no_panel():
+    """Workers that slow training down: one is the fastest and the cheapest."""
+    times = [
+        StepTimes(batch_size=size, workers=workers, seconds=(0.02 * workers**3 + size / 1000,) * 6)
+        for workers in (1, 2)
+        for size in (16, 128, 1024)
+    ]
+    plan = make_plan(CURVE, Throughput.measured(times))
+
+    assert sum(row.is_pareto for row in plan.rows) == 1
+    assert len(plan_data(plan).panels) == 1
+
+
 def test_throughput_is_examples_over_seconds():
     data = throughput_data(MEASURED)
 

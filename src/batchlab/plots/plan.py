@@ -20,13 +20,17 @@ MOST_CURVES = 6
 """Numbers of workers that are told apart at a glance."""
 
 EXTRAPOLATED = "extrapolated: beyond what was measured"
+PICKED = "fastest, cheapest, balanced"
 _SECONDS = "Seconds to the goal"
 
 
 def plan_data(plan: TrainingPlan) -> Sheet:
-    """Return time against batch size, a curve for each number of workers, and the front of time and cost."""
+    """Return time against batch size, a curve for each number of workers, and the front of time and cost.
+
+    A front of one row, the fastest and the cheapest, is no trade-off to draw.
+    """
     panels = [_time_panel(plan)]
-    if len({row.workers for row in plan.rows}) > 1:
+    if sum(row.is_pareto for row in plan.rows) > 1:
         panels.append(_cost_panel(plan))
     aspect, width = (1.6, 6.4) if len(panels) == 1 else (4 / 3, 9.0)
     return Sheet(caption=_caption(plan), columns=len(panels), panels=tuple(panels), panel_aspect=aspect, width=width)
@@ -69,15 +73,16 @@ def _marks(plan: TrainingPlan, rows: Sequence[PlanRow]) -> Iterator[Series]:
     beyond = tuple(_point(row) for row in rows if row.is_extrapolated)
     if beyond:
         yield _series(plan, EXTRAPOLATED, "extrapolated", beyond)
-    if plan.fastest in rows:
-        yield _series(plan, "fastest", "pick", (_point(plan.fastest),))
+    picks = tuple(_point(row) for row in _picks(plan) if row in rows)
+    if picks:
+        yield _series(plan, PICKED, "pick", picks)
 
 
 def _cost_panel(plan: TrainingPlan) -> Panel:
     front = sorted((row for row in plan.rows if row.is_pareto), key=lambda row: row.cost.value)
     points = [Point(row.cost.value, row.seconds.value) for row in front]
     beyond = tuple(Point(row.cost.value, row.seconds.value) for row in front if row.is_extrapolated)
-    picks = tuple(Point(row.cost.value, row.seconds.value) for row in {plan.fastest, plan.cheapest, plan.balanced})
+    picks = tuple(Point(row.cost.value, row.seconds.value) for row in _picks(plan))
     unit = "worker-hours" if plan.price is None else "price"
     found = [_series(plan, "front: none is faster and cheaper", "measured", tuple(points))]
     if beyond:
@@ -86,9 +91,14 @@ def _cost_panel(plan: TrainingPlan) -> Panel:
         title="Time against cost",
         x_axis=log_axis(f"Cost ({unit})", "log10", [point.x for point in points], ticks="numbers"),
         y_axis=log_axis(_SECONDS, "log10", [point.y for point in points], ticks="numbers"),
-        series=(*found, _series(plan, "fastest, cheapest, balanced", "pick", picks)),
+        series=(*found, _series(plan, PICKED, "pick", picks)),
         legend=None,
     )
+
+
+def _picks(plan: TrainingPlan) -> list[PlanRow]:
+    """Return the rows that are marked, each once: one may be all three."""
+    return list(dict.fromkeys((plan.fastest, plan.cheapest, plan.balanced)))
 
 
 def _series(plan: TrainingPlan, label: str, kind: Kind, points: tuple[Point, ...]) -> Series:
