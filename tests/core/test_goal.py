@@ -101,6 +101,11 @@ def test_a_threshold_that_is_no_number_is_named():
         Goal.read("val/risk < low")
 
 
+def test_a_percentage_is_told_how_it_is_written():
+    with pytest.raises(ValueError, match=r'"2\.5%" of goal "val/risk < 2\.5%" is no number; write 0\.025'):
+        Goal.read("val/risk < 2.5%")
+
+
 @pytest.mark.parametrize("text", ["val/risk < nan", "val/risk < inf"])
 def test_the_threshold_is_finite(text):
     with pytest.raises(ValidationError, match="finite number"):

@@ -130,6 +130,7 @@ def test_the_known_keys_are_those_of_the_table():
         ),
         ({"sweep.batch_sizes": 16}, "`sweep.batch_sizes` = 16: give a list, such as [16, 64]."),
         ({"sweep.batch_sizes": []}, "`sweep.batch_sizes` = []: give at least 1."),
+        ({"sweep.goal": 0.03}, '`sweep.goal[0]` = 0.03: give text, such as "val/classification_error < 0.03".'),
         ({"sweep": 3}, "`sweep` = 3: give a table, such as {batch_sizes = [16, 64], trials = 8, "),
         ({"sweep.confirm": True}, "`sweep.confirm` = True: give a table, such as {seeds = 6, points = 3}."),
         ({"sweep.evaluate": 10}, "`sweep.evaluate` = 10: give a table, such as {every = 10, growth = 1.03}."),

@@ -43,7 +43,7 @@ class Goal(Value):
         except ValueError:
             threshold = None
         if threshold is None:
-            raise ValueError(f'the threshold "{shown(written)}" of goal "{shown(text)}" is no number')
+            raise ValueError(f'the threshold "{shown(written)}" of goal "{shown(text)}" is no number{_share(written)}')
         return cls.model_validate({**match.groupdict(), "threshold": threshold})
 
     @model_validator(mode="before")
@@ -86,3 +86,13 @@ class Goal(Value):
         short = f"{self.threshold:g}"
         threshold = short if float(short) == self.threshold else repr(self.threshold)
         return f"{self.metric} {self.comparison} {threshold}"
+
+
+def _share(written: str) -> str:
+    """Return how a percentage is written as a share; nothing for what is none.
+
+    >>> _share("3%"), _share("low")
+    ('; write 0.03', '')
+    """
+    percent = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", written, re.ASCII)
+    return f"; write {float(percent[1]) / 100:g}" if percent else ""

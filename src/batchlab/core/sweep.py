@@ -58,7 +58,10 @@ class SearchPlan(Value):
     """Training examples after which a trial ends, repeats counted. The first limit reached ends it."""
 
     goal: Annotated[
-        Items[Goal], Field(min_length=1), BeforeValidator(lambda goal: [goal] if isinstance(goal, str) else goal)
+        Items[Goal],
+        Field(min_length=1),
+        # A lone number is told to be no goal, rather than no list.
+        BeforeValidator(lambda goal: goal if isinstance(goal, list | tuple | dict) else [goal]),
     ]
     """One goal, or a list of ever harder ones on one metric: the race is for the hardest."""
 
