@@ -135,7 +135,7 @@ def test_a_function_in_place_of_a_trainer():
     assert "has no method `metrics(study, ...)`" in refusal(lambda study: 3)
 
 
-@pytest.mark.parametrize("metrics", ["val/loss", None, ("val/loss", 3)])
+@pytest.mark.parametrize("metrics", ["val/loss", None, ("val/loss", 3), ()])
 def test_metrics_that_are_no_names(metrics):
     sentence = refusal(trainer_of(Good, metrics=lambda self, study: metrics))
 

@@ -72,7 +72,7 @@ def check_program(trainer: Trainer, study: Study, points: Sequence[Point]) -> No
 
 def _promised(trainer: Trainer, study: Study) -> tuple[str, ...]:
     metrics = trainer.metrics(study)
-    if not isinstance(metrics, tuple | list) or not all(isinstance(metric, str) for metric in metrics):
+    if not isinstance(metrics, tuple | list) or not metrics or not all(isinstance(each, str) for each in metrics):
         raise TrainerError(f'{class_name(trainer)}.metrics(study) is {typed(metrics)}: give names, ("val/loss",).')
     return tuple(metrics)
 
