@@ -258,6 +258,13 @@ def test_a_dry_run_whose_pilot_meets_no_goal_says_so(call, small_spec):
     assert "no goal met by 3 trials in 200 steps (val/risk " in answer.err
 
 
+def test_a_dry_run_whose_goal_is_met_before_training_asks_about_it(call, small_spec):
+    answer = call("run", small_spec, "--dry-run", "--set", 'sweep.goal="val/risk > 1e-9"')
+
+    note = answer.out.splitlines()[-2]
+    assert note.startswith("Note: At batch size 4 and 64 the goal was met at step 0, before any training: is val/risk")
+
+
 def test_a_dry_run_as_json_holds_one_entry_for_each_study(call, small_spec, tmp_path):
     plan = json.loads(call("run", small_spec, "--dry-run", "--json").out)
 

@@ -16,7 +16,7 @@ from batchlab.analysis.curve.critical_batch import MIN_BATCH_SIZES, CriticalBatc
 from batchlab.analysis.curve.regime_end import RegimeEnd
 from batchlab.analysis.curve.regimes import Regime, Regimes, find_regimes
 from batchlab.analysis.interval import interval_json
-from batchlab.analysis.text import count, listed
+from batchlab.analysis.text import count, listed, met_untrained
 from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.core.result import StudyResult
@@ -255,10 +255,7 @@ def _start_met(rows: tuple[StepsToResult, ...], goal: Goal) -> str | None:
     met = [row.batch_size for row in rows if row.start_met]
     if not met:
         return None
-    return (
-        f"At batch size {listed(met)} the goal was met at step 0, before any training: is {goal} in the units of the "
-        "metric (3 % is 0.03), and is it the right way round?"
-    )
+    return met_untrained(met, goal)
 
 
 def _unreached(rows: tuple[StepsToResult, ...]) -> list[str]:

@@ -70,6 +70,18 @@ def span(numbers: Iterable[int]) -> str:
     return count(found[0]) if len(found) == 1 else f"{count(found[0])} to {count(found[-1])}"
 
 
+def met_untrained(batch_sizes: Iterable[int], goal: object) -> str:
+    """Return what is asked where a goal was met at step 0.
+
+    >>> met_untrained([8, 64], "val/risk > 0.1")[:51]
+    'At batch size 8 and 64 the goal was met at step 0, '
+    """
+    return (
+        f"At batch size {listed(batch_sizes)} the goal was met at step 0, before any training: is {goal} in the units "
+        "of the metric (3 % is 0.03), and is it the right way round?"
+    )
+
+
 def listed(batch_sizes: Iterable[int]) -> str:
     """Return batch sizes as a sentence lists them.
 

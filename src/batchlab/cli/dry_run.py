@@ -150,12 +150,15 @@ def _cells(study: StudyEstimate) -> list[str]:
 
 def _sentences(sweep: Sweep, studies: list[StudyEstimate], num_workers: int) -> list[str]:
     """Return what the table comes to; the race is spoken of where there is one."""
+    from batchlab.analysis.text import met_untrained
     from batchlab.core.duration import spell_seconds
 
     workers = "1 worker" if num_workers == 1 else f"{num_workers:,} workers"
     most = spell_seconds(sum(study.max_seconds for study in studies) / num_workers)
     expected = spell_seconds(sum(study.expected_seconds or 0.0 for study in studies) / num_workers)
     lines = [CONFIRMED] if any(study.replicates for study in studies) else []
+    if untrained := [study.batch_size for study in studies if study.pilot.goal_steps == 0]:
+        lines.append(f"Note: {met_untrained(untrained, sweep.search.hardest_goal)}")
     if sweep.search.protocol == "full":
         training = f"About {expected} with {workers}: every trial trains to its budget."
         return [*lines, f"{training} Nothing was stored."]
