@@ -53,6 +53,14 @@ def test_warnings_tell_of_fit_and_edges(results):
     assert "Budgets differ" not in warnings
 
 
+def test_trials_that_are_stuck_everywhere_are_told_without_a_list(make_result):
+    results = [make_result([falling(50), [3.0] * 60], batch_size=size) for size in (1, 2, 4)]
+
+    (stuck,) = [warning for warning in summarise(results, GOAL).warnings if "Stuck" in warning]
+
+    assert stuck == "Stuck at chance, though not diverged: 3 of 6 complete trials at every batch size."
+
+
 def test_unequal_budgets_are_told_unless_the_first_trials_even_them(make_result):
     results = [make_result([falling(50)] * n, batch_size=n) for n in (2, 3)]
 

@@ -287,8 +287,9 @@ def _stuck(rows: tuple[StepsToResult, ...]) -> str | None:
     stuck = [row for row in rows if row.stuck]
     if not stuck:
         return None
+    is_everywhere = len(stuck) == len(rows) > 2
+    where = "every batch size" if is_everywhere else f"batch size {listed(row.batch_size for row in stuck)}"
     return (
         f"Stuck at chance, though not diverged: {count(sum(row.stuck for row in stuck))} of "
-        f"{count(sum(row.complete for row in stuck))} complete trials at batch size "
-        f"{listed(row.batch_size for row in stuck)}."
+        f"{count(sum(row.complete for row in stuck))} complete trials at {where}."
     )
