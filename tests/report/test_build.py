@@ -144,6 +144,16 @@ def test_what_comes_from_outside_is_escaped(make_summary):
     assert Page(html).text.count(evil) >= 6
 
 
+def test_training_is_told_in_words(make_summary):
+    protocol = {"protocol": "race", "core_seconds_of_search": 12.6, "pack_sizes": {"1": 32, "2": 32, "1024": 4}}
+
+    page = Page(build_report([Findings(summary=make_summary(), protocol=protocol)]))
+
+    assert "Search, seconds of one core" in page.text
+    assert "32 at batch size 1 and 2; 4 at batch size 1,024" in page.text
+    assert "pack_sizes" not in page.text and "core_seconds" not in page.text
+
+
 def test_what_was_not_given_is_left_out(make_summary):
     page = Page(build_report([Findings(summary=make_summary(sizes=(1, 2), unreached=(1, 2)))]))
 
