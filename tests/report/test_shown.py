@@ -41,6 +41,13 @@ def test_in_a_notebook_it_is_a_table_and_foreign_names_are_escaped(shown):
     assert "<b>" not in html
 
 
+def test_in_a_notebook_no_interval_is_broken(shown):
+    html = shown._repr_html_()
+
+    assert html.startswith("<style>\ntable.steps tr :is(th, td) { text-align: left !important; white-space: nowrap; }")
+    assert '<table class="steps">' in html
+
+
 def test_its_figure_is_the_curve(shown):
     figure = shown.plot()
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Self
 
+from markupsafe import Markup
+
 from batchlab.analysis import StepsToResult, TrainingPlan, WorkloadSummary
 from batchlab.errors import InputError
 from batchlab.report.blocks import Paragraph, Warnings
@@ -19,6 +21,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from batchlab.plots.style import ShownFigure
+
+# A notebook sets all cells to the right, by a rule stronger than any of ours, and breaks them also inside an interval.
+_CELLS = """<style>
+table.steps tr :is(th, td) { text-align: left !important; white-space: nowrap; }
+table.steps tr .number { text-align: right !important; }
+table.steps tr td:last-child:not(.number) { white-space: normal; }
+</style>
+"""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -46,7 +56,7 @@ class ShownSummary(WorkloadSummary):
 
         warnings = [Warnings(self.warnings)] if self.warnings else []
         answer = [Paragraph(answer_text(self)), *([Paragraph(plan_line(self.plan))] if self.plan else [])]
-        return render_blocks([Paragraph(self._title), steps_table(self), *answer, *warnings])
+        return Markup(_CELLS) + render_blocks([Paragraph(self._title), steps_table(self), *answer, *warnings])
 
     def plot(self) -> ShownFigure:
         """Return the curve as a matplotlib figure, the one that `batchlab figure steps-to-result` saves.
