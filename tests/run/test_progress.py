@@ -141,7 +141,9 @@ def test_a_bound_is_told_as_such_where_another_batch_size_has_met_the_goal_early
     met, waits = make_progress(32), make_progress(128)
     meet(met, 10)
 
-    assert time_left([met, waits], 1) == "at most 17 s (likely far less)"  # 0.6 s and 4 x 100 steps of 40 ms
+    # At most 0.6 s and 4 x 100 steps of 40 ms.
+    assert time_left([met, waits], 1) == "at most 17 s, perhaps 4 s"
+    assert time_left([met, waits], 2) == "at most 8 s, perhaps 2 s"
 
 
 def test_a_bound_stays_one_where_a_smaller_batch_may_need_its_budget(make_progress):

@@ -19,7 +19,7 @@ STEP_OVERHEAD = 0.002
 """Seconds that a step costs at any batch size, for a guess: below it a smaller batch is not taken to be faster."""
 
 FAR_LESS = 0.5
-"""Where no more than this share of a bound is to be expected, that is said beside it."""
+"""Where no more than this share of a bound is to be expected, what is expected is said beside it."""
 
 
 @dataclass
@@ -174,7 +174,7 @@ def count_evaluations(evaluation: Evaluation, start: int, end: int) -> int:
 def time_left(studies: Sequence[StudyProgress], num_workers: int) -> str:
     """Return how long the rest may take, as a person says it: an upper bound while a goal is unmet.
 
-    Where other batch sizes have met the goal so soon that far less is to be expected, that is said, too.
+    Where other batch sizes have met the goal so soon that far less is to be expected, it is said how long.
     """
     _guess_rates(studies)
     left = [seconds for study in studies if (seconds := study.seconds_left()) is not None]
@@ -183,8 +183,9 @@ def time_left(studies: Sequence[StudyProgress], num_workers: int) -> str:
     spelled = spell_seconds(sum(left) / num_workers)
     if not any(study.best_steps is None and not study.run.is_finished for study in studies):
         return f"about {spelled}"
-    is_far_less = _likely_seconds(studies) <= FAR_LESS * sum(left)
-    return f"at most {spelled}" + (" (likely far less)" if is_far_less else "")
+    likely = _likely_seconds(studies)
+    is_far_less = likely <= FAR_LESS * sum(left)
+    return f"at most {spelled}" + (f", perhaps {spell_seconds(likely / num_workers)}" if is_far_less else "")
 
 
 def _likely_seconds(studies: Sequence[StudyProgress]) -> float:
