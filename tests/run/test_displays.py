@@ -15,6 +15,7 @@ from batchlab.run.displays import (
     default_display,
     describe,
     make_display,
+    that_fit,
 )
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.progress import StudyProgress
@@ -72,6 +73,19 @@ def test_after_a_quiet_while_each_study_in_training_tells_its_step_and_best_valu
         "batch size      8: 0/4 trials, step 30, val/loss 0.7123, goal not met",
         "0 of 1 studies finished, at most 3 s left",
     ]
+
+
+def test_a_low_terminal_shows_what_is_in_training(make_scripted, tmp_path):
+    def waiting(size):
+        return StudyProgress(StudyRun(make_scripted().study(size), StudyFolder(tmp_path / f"{size}")))
+
+    *rest, trains = studies = [waiting(size) for size in (8, 16, 32)]
+    trains.run.choose_pack_size(2)
+    trains.run.take_task()
+
+    assert that_fit(studies, 1) == [trains]
+    assert that_fit(studies, 2) == [rest[0], trains]
+    assert that_fit(studies, 9) == studies
 
 
 def test_lines_become_rarer_the_longer_it_takes(progress, capsys, monkeypatch):

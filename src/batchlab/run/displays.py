@@ -21,6 +21,9 @@ longer. The log of a night has hundreds of lines, not thousands."""
 CELL_SECONDS = 1.0
 """Between two tables in a notebook."""
 
+FRAME_LINES = 7
+"""Of the live table, beside its rows: lines, a header of two, what is left."""
+
 COLUMNS = ("batch size", "done", "step", "best value so far", "best steps so far", "time left (one core)")
 
 
@@ -104,7 +107,8 @@ class LiveDisplay(SilentDisplay):
 
     def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
         """Redraw the table."""
-        self._live.update(_table(studies, num_workers))
+        room = max(1, self._console.height - FRAME_LINES)
+        self._live.update(_table(studies, num_workers, room))
 
     def say(self, sentence: str) -> None:
         """Print it above the table."""
@@ -193,15 +197,25 @@ def _cells(study: StudyProgress) -> list[str]:
     ]
 
 
-def _table(studies: Sequence[StudyProgress], num_workers: int) -> Table:
+def _table(studies: Sequence[StudyProgress], num_workers: int, room: int) -> Table:
+    """Return the table with `room` for so many rows."""
     from rich.table import Table
 
-    table = Table(caption=f"time left: {time_left(studies, num_workers)}")
+    shown = that_fit(studies, room)
+    hidden = f"; {len(studies) - len(shown)} studies not shown" if len(shown) < len(studies) else ""
+    table = Table(caption=f"time left: {time_left(studies, num_workers)}{hidden}")
     for column in COLUMNS:
         table.add_column(column, justify="right")
-    for study in studies:
+    for study in shown:
         table.add_row(*_cells(study))
     return table
+
+
+def that_fit(studies: Sequence[StudyProgress], room: int) -> list[StudyProgress]:
+    """Return the studies that a low terminal has room for, in their order: those in training come before the others."""
+    by_need = sorted(studies, key=lambda study: not (study.run.is_training or study.is_measuring))
+    wanted = by_need[:room]
+    return [study for study in studies if study in wanted]
 
 
 def _html(studies: Sequence[StudyProgress], num_workers: int) -> str:
