@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batchlab.analysis import CriticalBatchFit, StepsToResult
-from batchlab.analysis.answers.headline import Headline
+from batchlab.analysis.answers.headline import IN_WORDS, Headline
 from batchlab.analysis.text import bounds, significant, span
 
 INTERVAL = "95 % interval"
-FITTED: dict[Headline, str] = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
-"""What a curve was fitted to, by the name of the answer."""
 
 
 def answer_label(headline: Headline, rows: Sequence[StepsToResult]) -> str:
@@ -25,7 +23,7 @@ def answer_label(headline: Headline, rows: Sequence[StepsToResult]) -> str:
 
 def fit_label(fit: CriticalBatchFit) -> str:
     """Return the fitted curve in numbers, and what it was fitted to."""
-    return f"fit of {FITTED[fit.estimand]}: {significant(fit.s_min)} + {significant(fit.e_min)} / batch size"
+    return f"fit of {IN_WORDS[fit.estimand]}: {significant(fit.s_min)} + {significant(fit.e_min)} / batch size"
 
 
 def critical_label(fit: CriticalBatchFit) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Headline = Literal["confirmed", "best_of", "minimum"]
 
+IN_WORDS: dict[Headline, str] = {"confirmed": "confirmed medians", "best_of": "best of m", "minimum": "minima"}
+"""What the answers of several batch sizes are called together."""
+
 
 @dataclass(frozen=True)
 class Estimate:

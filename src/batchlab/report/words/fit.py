@@ -6,10 +6,10 @@ import math
 
 from batchlab.analysis import CriticalBatchFit, WorkloadSummary
 from batchlab.analysis.answers.best_of import MIN_TRIALS
+from batchlab.analysis.answers.headline import IN_WORDS
 from batchlab.analysis.curve.regime_end import MAX_OCTAVES
 from batchlab.analysis.interval import Interval
 from batchlab.analysis.text import bounds, estimate, listed, significant
-from batchlab.plots.answers import FITTED
 
 _FITTED_ALL_THE_SAME = "A hyperbola does not describe these steps well; fitted all the same, its"
 
@@ -37,7 +37,7 @@ def critical_sentence(summary: WorkloadSummary) -> str:
     if fit.b_crit is not None and low is not None and high is not None and high > 2**MAX_OCTAVES * low:
         span = f"{significant(low)} and {significant(high)}"
         return (
-            f"The critical batch size lies between {span} (95 % interval, from {FITTED[fit.estimand]}; "
+            f"The critical batch size lies between {span} (95 % interval, from {IN_WORDS[fit.estimand]}; "
             f"the fit says {significant(fit.b_crit)})."
         )
     return f"The critical batch size is {found}."
@@ -50,7 +50,7 @@ def _found(fit: CriticalBatchFit) -> tuple[str, str]:
         side = bounds(low, high).replace(">", "above").replace("<", "below")
         found = side if fit.is_exact else f"{side} (95 %)"
         return found, found
-    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {FITTED[fit.estimand]})"
+    found = f"{significant(fit.b_crit)} (95 % interval {bounds(low, high)}, from {IN_WORDS[fit.estimand]})"
     return found, f"at {found}"
 
 
@@ -90,8 +90,8 @@ def deviation(residual: float) -> float:
 def _fitted_to(fit: CriticalBatchFit) -> str:
     late = deviation(math.log(fit.lateness))
     if late < 0.1:
-        return FITTED[fit.estimand]
-    return f"{FITTED[fit.estimand]}, each in the middle of the gap before its evaluation, {late:.2g} % earlier"
+        return IN_WORDS[fit.estimand]
+    return f"{IN_WORDS[fit.estimand]}, each in the middle of the gap before its evaluation, {late:.2g} % earlier"
 
 
 def _is_poor(summary: WorkloadSummary) -> bool:
