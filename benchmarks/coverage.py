@@ -1,6 +1,6 @@
 """How often each interval holds the truth, on made studies: coverage, width and error of everything that is claimed.
 
-    python benchmarks/coverage.py [--studies 2000] [--json FILE.json]
+    python benchmarks/coverage.py [--studies 2000] [--part "regimes" ...] [--json FILE.json]
 
 A made study draws, for each batch size, the steps of n trials: the steps of the true curve times exp(excess), where
 the excess is the search's, |z| times its spread (no point beats the best one; `two-sided` rows use z itself, log-normal
@@ -441,7 +441,8 @@ def _cell(value: Any) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=2000, help="made studies for each row")
-    parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--part", action="append", metavar="PART", help="measure this part alone; may be repeated")
+    parser.add_argument("--json", type=Path, help="write the numbers here as well; parts not measured stay as they are")
     options = parser.parse_args()
     parts: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "best of m": lambda: measure_best_of(options.studies),
@@ -450,12 +451,16 @@ def main() -> None:
         "regimes": lambda: measure_regimes(max(200, options.studies // 5)),
         "regimes of a knee": lambda: measure_knees(max(200, options.studies // 5)),
     }
+    wanted = options.part or list(parts)
+    if unknown := set(wanted) - set(parts):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; the parts are {', '.join(parts)}")
     found = {}
-    for name, measure in parts.items():
-        found[name] = measure()
+    for name in wanted:
+        found[name] = parts[name]()
         print(f"\n## {name}\n\n{tabulate(found[name])}", flush=True)
     if options.json:
-        options.json.write_text(json.dumps({"studies": options.studies, **found}, indent=1) + "\n", "utf-8")
+        before = json.loads(options.json.read_text("utf-8")) if options.part and options.json.exists() else {}
+        options.json.write_text(json.dumps({**before, "studies": options.studies, **found}, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

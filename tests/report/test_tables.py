@@ -107,6 +107,14 @@ def test_intervals_show_an_open_bound_as_open(make_summary, interval, expected):
     assert expected == format_interval(row, summary)
 
 
+def test_an_interval_has_no_bound_where_the_others_were_not_measured_as_far(make_summary):
+    """A loop of one's own may have reported nothing of the goal before its race ended."""
+    summary = make_summary(sizes=(1,))
+    row = dataclasses.replace(summary.rows[0], best_of=BestOf(1, 12.0, Interval(12, None)), end_step=0)
+
+    assert format_interval(row, summary) == "12 to no bound"
+
+
 def test_a_confirmed_interval_is_open_beyond_where_its_replicates_ended(make_summary):
     summary = make_summary(sizes=(1,), seeds=6)
     (row,) = summary.rows

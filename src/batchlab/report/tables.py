@@ -222,8 +222,10 @@ def _interval_text(row: StepsToResult, headline: Headline) -> str:
         high = format_steps(interval.high)
     elif headline == "confirmed" and row.confirmed:
         high = "no bound" if row.confirmed.is_open_by_divergence else f"> {count(row.confirmed.end_step)}"
-    else:
+    elif row.end_step > interval.low:
         high = f"> {count(row.end_step)}"
+    else:  # loops of one's own that reported nothing of the goal so far
+        high = "no bound"
     return f"{format_steps(interval.low)} to {high}"
 
 
