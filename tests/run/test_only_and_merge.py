@@ -171,6 +171,15 @@ def test_a_study_that_is_not_its_sweeps_is_not_merged(make_nqm, tmp_path, damage
         merge_labs([tmp_path / source], tmp_path / target)
 
 
+def test_one_lab_may_be_named_alone_and_none_is_refused(make_nqm, tmp_path):
+    run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
+
+    assert [each.name for each in merge_labs(str(tmp_path / "one"), tmp_path / "both")] == ["nqm"]
+    with pytest.raises(LabError, match="No lab is named"):
+        merge_labs([], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_lab_that_is_named_twice_is_refused(make_nqm, tmp_path):
     run_sweep(make_nqm(), tmp_path / "one", num_workers=1)
 

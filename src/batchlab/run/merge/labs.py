@@ -24,9 +24,9 @@ from batchlab.store.rejected import add_rejected, read_rejected
 from batchlab.store.throughput import ThroughputRecord, read_throughputs, save_throughput
 
 
-def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSweep]:
+def merge_labs(sources: Sequence[Path | str] | Path | str, into: Path | str) -> list[MergedSweep]:
     """Join the sweeps of other labs into one; nothing is written, or made, where any of them does not fit."""
-    into = Path(into)
+    sources, into = [sources] if isinstance(sources, (Path, str)) else sources, Path(into)
     labs = [Lab.open(Path(source)) for source in sources]
     _check_distinct(sources, into)
     with ExitStack() as stack:
@@ -50,7 +50,9 @@ def merge_labs(sources: Sequence[Path | str], into: Path | str) -> list[MergedSw
 
 
 def _check_distinct(sources: Sequence[Path | str], into: Path) -> None:
-    """Raise LabError where a lab would be merged into itself, or twice."""
+    """Raise LabError where no lab is named, or one would be merged into itself, or twice."""
+    if not sources:
+        raise LabError(f"No lab is named that is to be merged into {into}. Name one or more.")
     places = [Path(source).resolve() for source in sources]
     if into.resolve() in places:
         raise LabError(f"Lab {into} cannot be merged into itself. Name other labs before --into.")
