@@ -11,9 +11,11 @@ import pytest
 from batchlab.analysis.summary import curve_json
 from batchlab.report.answers import summarise
 from batchlab.spec.load import load_sweep
+from batchlab.verify.check import verify_lab
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = sorted(path.parent for path in (ROOT / "docs" / "results").rglob("curve.json"))
+LABS = sorted(path.parent for path in (ROOT / "docs" / "results").rglob("lab.json"))
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,14 @@ def leaves(data, place=()):
 
 def test_there_are_kept_results():
     assert len(FOLDERS) >= 12
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.parent.name)
+def test_kept_labs_are_sound(lab):
+    """They were begun with the defaults of their day: a new default must not take them for another sweep's."""
+    verification = verify_lab(lab)
+
+    assert verification.is_sound, verification
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

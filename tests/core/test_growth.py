@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from batchlab.core.growth import continued, not_grown
+from batchlab.core.growth import continued, fixed_digest, not_grown
 from batchlab.core.sweep import Sweep
 
 
@@ -69,3 +69,10 @@ def test_the_budget_of_a_program_that_is_told_it_does_not_grow():
 
     assert not_grown(sweep(10, plain), sweep(20, plain)) == []
     assert not_grown(sweep(10, told), sweep(20, told)) == ["sweep.max_steps: 10 -> 20"]
+
+
+def test_a_digest_outlives_a_new_default_of_the_sampler(make_scripted):
+    """Labs begun before a version became the default hold digests without it."""
+    digests = [fixed_digest(make_scripted({"sweep.sampler_version": version})) for version in (1, 2, 3)]
+
+    assert digests[0] != digests[1] == digests[2] == fixed_digest(make_scripted())

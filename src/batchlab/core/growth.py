@@ -38,6 +38,10 @@ _IS_MORE: dict[str, Callable[[SearchPlan, SearchPlan], bool]] = {
 """What of `[sweep]` may become more, and whether a value is as much as an older one, or more. Labs store a digest that
 leaves these names out: see `fixed_digest`."""
 
+_DEFAULT_SAMPLER_VERSIONS = frozenset({2, 3})
+"""Versions that were the default once. A digest leaves defaults out, and of labs from before a new one it still does:
+whoever changes a default of a spec names the old one here, or every lab that was made with it is another sweep's."""
+
 GROWS = (
     f"What can grow: sweep.{', '.join(name for name in _IS_MORE if name != 'protocol')},"
     ' and protocol from "race" to "full".'
@@ -70,6 +74,8 @@ def fixed_digest(sweep: Sweep) -> str:
     """Return a short text that all specs share that one sweep can grow through, and no other has."""
     plain = sweep.model_dump(mode="json", exclude_defaults=True, exclude={"at"})
     plain["sweep"] = {name: value for name, value in plain["sweep"].items() if name not in _IS_MORE}
+    if sweep.search.sampler_version in _DEFAULT_SAMPLER_VERSIONS:
+        plain["sweep"].pop("sampler_version", None)
     for name in COSTS_ONLY - {"keep_states"}:
         plain.get("engine", {}).pop(name, None)
     if not plain.get("engine", True):
