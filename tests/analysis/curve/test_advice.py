@@ -67,6 +67,15 @@ def test_without_chance_a_curve_that_is_flat_from_its_start_asks_for_smaller_bat
     assert "batch size 8 would" in advise(rows, KNOWN, RegimeEnd(None, None, 50), is_exact=True)
 
 
+def test_a_bound_below_which_nothing_smaller_can_be_tried_is_told(make_row):
+    rows = [make_row(size, [10] * 8) for size in (1, 4, 16)]
+
+    assert advise(rows, RegimeEnd(None, None, 0.25), RegimeEnd(None, None, 4.06)) == (
+        "Where perfect scaling ends was not seen: it lies below batch size 1. Where the maximal regime begins has an "
+        "upper bound only, batch size 4.06: more trials at the smallest batch sizes might tell."
+    )
+
+
 def test_a_batch_size_that_was_tried_in_vain_is_not_asked_for_as_if_it_were_new(rows, make_row):
     found = advise([*rows, make_row(2048, num_trials=8)], KNOWN, RegimeEnd(None, 50, None))
 

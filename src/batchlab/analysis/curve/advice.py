@@ -12,6 +12,7 @@ from batchlab.analysis.curve.regime_end import MAX_OCTAVES, RegimeEnd
 from batchlab.analysis.text import count, significant
 
 _PERFECT, _MAXIMAL = "Where perfect scaling ends", "Where the maximal regime begins"
+_MORE_TRIALS = "more trials at the smallest batch sizes"
 
 
 def advise(rows: Sequence[StepsToResult], perfect: RegimeEnd, maximal: RegimeEnd, is_exact: bool = False) -> str | None:
@@ -55,7 +56,7 @@ class _Tried:
         """Return a smaller batch size, one at which an end below `high` does not lie behind."""
         size = math.inf if high is None else 2 ** math.floor(math.log2(high))
         smaller = min(self.reached[0] // 2, size)
-        return self._at(int(smaller)) if smaller >= 1 else "more trials at the smallest batch sizes"
+        return self._at(int(smaller)) if smaller >= 1 else _MORE_TRIALS
 
     def near(self, batch_size: float) -> str:
         """Return the power of two next to a batch size, where nothing as close was tried."""
@@ -71,6 +72,8 @@ class _Tried:
 def _unseen(what: str, end: RegimeEnd, tried: _Tried, *, is_below: bool) -> str:
     if is_below and end.high is not None and end.high < 1:
         return f"{what} was not seen: it lies below batch size 1."
+    if is_below and end.high is not None and tried.below(end.high) == _MORE_TRIALS:
+        return f"{what} has an upper bound only, batch size {significant(end.high)}: {_MORE_TRIALS} might tell."
     return f"{what} was not seen: {tried.below(end.high) if is_below else tried.above(end.low)} would tell."
 
 
