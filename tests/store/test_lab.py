@@ -184,6 +184,17 @@ def test_sweeps_of_one_workload_are_told_apart_by_name(lab, make_sweep):
     assert "fc_256" not in str(caught.value)
 
 
+def test_of_many_sweeps_a_few_are_named_and_none_twice(lab, make_sweep):
+    for width in range(1, 31):
+        lab.admit(make_sweep({"name": f"digits--fc_{width}--sgd", "workload.model": f"fc_{width}"}))
+
+    with pytest.raises(LabError) as caught:
+        lab.find()
+
+    assert "holds several sweeps: digits/fc_1/sgd, digits/fc_10/sgd, " in str(caught.value)
+    assert str(caught.value).endswith(" and 25 more. Name the workload or the sweep.")
+
+
 def test_a_sweep_is_found_by_its_own_name_in_the_place_of_its_workload(lab, make_sweep):
     """What `run digits` has made, `curve digits` knows."""
     again = make_sweep({"name": "again"})

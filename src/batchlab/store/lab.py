@@ -26,6 +26,7 @@ from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
 from batchlab.core.value import Value
 from batchlab.errors import (
+    MOST_NAMES,
     VERIFY,
     DamagedError,
     LabError,
@@ -283,7 +284,7 @@ class Lab:
         self._check_known("sweep", sweep_name, sweeps)
         meant = [s for s in sweeps if name in (None, s.workload, s.name) and sweep_name in (None, s.name)]
         if len(meant) != 1:
-            choices = ", ".join(f"{s.workload} (sweep {s.name})" for s in meant or sweeps)
+            choices = _listed(meant or sweeps)
             way_out = "Name the workload or the sweep." if name is None else "Name one with --sweep."
             raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. {way_out}")
         return meant[0]
@@ -347,6 +348,14 @@ def check_free(folder: Path) -> None:
     _check_told(folder)
     if is_there(folder) and not _is_fresh(folder):
         raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
+
+
+def _listed(sweeps: list[StoredSweep]) -> str:
+    """Return sweeps as a message lists them: of many a few, and none by a name that only says its workload again."""
+    names = [
+        s.workload if s.name == s.workload.replace("/", "--") else f"{s.workload} (sweep {s.name})" for s in sweeps
+    ]
+    return ", ".join(names) if len(names) <= MOST_NAMES else f"{', '.join(names[:5])} and {len(names) - 5} more"
 
 
 def not_imported(lab: Lab, name: str, batch_size: int) -> DamagedError:
