@@ -43,16 +43,24 @@ def test_what_is_no_number_is_null_in_json(call, small_lab):
     assert json.loads(call("query", "select 'nan'::double as x, null as y", "--json").out) == [{"x": None, "y": None}]
 
 
+def test_a_pivot_asks(call, small_lab):
+    sql = "pivot measurements on batch_size using count(*) group by sweep"
+
+    assert "small" in call("query", sql).out
+
+
 @pytest.mark.parametrize(
     ("sql", "sentence"),
     [
         ("selct 1", "Parser Error"),
         ("select nothing from measurements", 'column "nothing" not found'),
         ("select * from elsewhere", "elsewhere"),
-        ("copy trials to 'stolen.csv'", "disabled"),
+        ("copy trials to 'stolen.csv'", "nothing can be written, and COPY would"),
+        ("drop view trials", "batchlab: query: nothing can be written, and DROP would; write a `select ...`."),
+        ("create table mine as select 1; select * from mine", "and CREATE would"),
         ("select * from read_csv('/etc/passwd')", "disabled"),
         ("select * from '/etc/passwd'", "passwd"),
-        ("attach 'other.db'", "disabled"),
+        ("attach 'other.db'", "and ATTACH would"),
         ("", "this asks nothing"),
         ("select \x00", "query: "),
     ],

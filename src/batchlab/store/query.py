@@ -33,6 +33,13 @@ CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",  # what does not fit into the memory goes nowhere
     "python_enable_replacements": "false",  # a name in a query is never a variable of the caller
 }
+_ASKING = (
+    duckdb.StatementType.SELECT,  # also WITH, FROM, VALUES, DESCRIBE, SUMMARIZE and SHOW
+    duckdb.StatementType.MULTI,  # PIVOT
+    duckdb.StatementType.EXPLAIN,
+    duckdb.StatementType.PRAGMA,
+    duckdb.StatementType.CALL,
+)
 _MEASUREMENTS = {
     "sweep": pa.string(),
     "batch_size": pa.int64(),
@@ -88,11 +95,20 @@ def ask(folder: Path, sql: str, most_rows: int) -> tuple[list[str], list[tuple[A
 def _answer(folder: Path, sql: str, most_rows: int) -> tuple[list[str], list[tuple[Any, ...]]]:
     with connect(folder) as connection:
         try:
+            _check_asks(connection.extract_statements(sql))
             found = connection.execute(sql)
             rows = [] if found is None else found.fetchmany(most_rows)  # None where there is no statement
         except (duckdb.Error, ValueError, RuntimeError) as error:
-            raise InputError(f"query: {shown(' '.join(str(error).split()), 500)}") from None
+            told = " ".join(str(error).replace("^", "").split())  # on one line the carets point to nothing
+            raise InputError(f"query: {shown(told, 500)}") from None
         return [] if found is None else [str(column[0]) for column in found.description or ()], rows
+
+
+def _check_asks(statements: list[duckdb.Statement]) -> None:
+    """Raise InputError where a statement would write: some change what is in memory alone, and say that they did."""
+    for statement in statements:
+        if statement.type not in _ASKING:
+            raise InputError(f"nothing can be written, and {statement.type.name} would; write a `select ...`.")
 
 
 def _standing(folder: Path) -> list[Any]:
