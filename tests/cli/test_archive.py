@@ -81,7 +81,7 @@ def test_a_broken_trial_is_told_and_the_rest_is_there(call, tree):
     rejected = json.loads(Path("lab/rejected.json").read_text())
 
     assert answer.code == 0
-    assert "1 broken studies or trials were left out; see lab/rejected.json" in answer.err
+    assert "1 broken study or trial was left out; see lab/rejected.json" in answer.err
     assert [entry["path"] for entry in rejected] == [f"{WORKLOAD}/16/2"]
 
 

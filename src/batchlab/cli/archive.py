@@ -30,6 +30,7 @@ def import_(
     lab's rejected.json and the rest is imported. At the end the trials are compared with the inventory of the paper's
     archive, workload by workload.
     """
+    from batchlab.report.words.left_out import broken_text
     from batchlab.store.archive.importer import import_archive
 
     with progress_bar("importing") as report:
@@ -42,7 +43,7 @@ def import_(
         sweeps = f"sweep {outcome.known[0]}" if number == 1 else f"{number} sweeps"
         print(f"The lab held {sweeps} of it already, and is as it was there.{which}")
     if outcome.rejected:
-        warn(f"{len(outcome.rejected)} broken studies or trials were left out; see {lab / 'rejected.json'}")
+        warn(f"{broken_text(len(outcome.rejected))} left out; see {lab / 'rejected.json'}")
 
 
 def export(
