@@ -20,7 +20,7 @@ import pytest
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
 from batchlab.engine.quadratic import QuadraticTrainer
-from batchlab.errors import InputError, TrialError
+from batchlab.errors import InputError, TrainerError, TrialError
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executors.executor import Failed, Finished, Lost, Passing, Paused, Progress, Saved, Stopped
 from batchlab.run.pack import Hooks, PackTask, train_pack
@@ -38,8 +38,10 @@ class Ask:
     study: Study
     answer: Any
 
+    doing: ClassVar[str] = "asking"
+
     def perform(self, trainer: Trainer) -> Any:
-        if isinstance(self.answer, Exception):
+        if isinstance(self.answer, BaseException):
             raise self.answer
         return self.answer
 
@@ -165,6 +167,13 @@ class ExecutorContract:
         assert (refused.key, type(refused.error), str(refused.error)) == (1, InputError, "no such thing")
         assert isinstance(broken, Failed) and isinstance(broken.error, TrialError)
         assert "at batch size 16" in str(broken.error) and "ZeroDivisionError: nought" in str(broken.error)
+
+    def test_training_code_that_exits_fails_with_a_sentence_that_says_so(self, executor, study):
+        executor.submit(1, Ask(study, SystemExit(3)))
+        (refused,) = to_the_end(executor)
+
+        assert isinstance(refused, Failed) and isinstance(refused.error, TrainerError)
+        assert str(refused.error).startswith("At batch size 16, while asking: sys.exit(3) was called")
 
     def test_nothing_is_heard_while_nothing_happens(self, executor):
         assert list(executor.events(0.01)) == []

@@ -252,8 +252,24 @@ class Exiting(Standing):
 
 
 def test_a_trainer_that_ends_its_process_is_told_with_the_exit_code(study):
-    with pytest.raises(TrialError, match=r"died 3 times in a row \(exit code 3\)\. Run the same command"):
+    with pytest.raises(TrialError) as caught:
         check_trainer(Exiting(), study)
+
+    assert str(caught.value) == (
+        "The worker checking your trainer at batch size 8 died 3 times in a row (exit code 3: it ended itself, as "
+        "`os._exit` does, which training code must not do)."
+    )
+
+
+class Leaving(Standing):
+    def program(self, study, points, state=None):
+        sys.exit(3)
+
+
+def test_a_trainer_that_calls_sys_exit_is_told_so(study):
+    assert refusal(Leaving(), study).startswith(
+        "At batch size 8, while checking your trainer: sys.exit(3) was called, which would end the worker."
+    )
 
 
 class Crashing(Standing):

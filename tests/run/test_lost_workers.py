@@ -124,7 +124,7 @@ def test_three_deaths_in_a_row_end_the_run_with_a_sentence_that_names_the_pack(d
     assert "\n" not in said
     assert "training 2 trials from 2 to 3 at batch size 8 died 3 times in a row" in said
     assert "exit code -9: it was killed, as the system does when memory runs out" in said
-    assert "fewer --workers" in said
+    assert "with fewer workers if memory is short" in said
     assert len(list((tmp_path / "notes").iterdir())) == 3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
@@ -53,6 +53,8 @@ class TimeTask:
     seconds: float
     patience: float = 1.0
 
+    doing: ClassVar[str] = "timing steps"
+
     def perform(self, trainer: Trainer) -> StepTime:
         """Return the time of a step."""
         point = Point(0, harmless(self.study.metaparameters(draw_points(self.study)[0])))
@@ -75,6 +77,8 @@ class SumTask:
     study: Study
     num_bytes: int
     seconds: float
+
+    doing: ClassVar[str] = "timing sums over the workers"
 
     def perform(self, trainer: Trainer) -> float:
         """Return the median time of a sum, of those that no worker came late to."""

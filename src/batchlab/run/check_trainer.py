@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import ClassVar
 
 from batchlab.core.study import Study
 from batchlab.core.sweep import Sweep
@@ -24,6 +25,8 @@ class CheckTask:
 
     study: Study
     points: Sequence[Point]
+
+    doing: ClassVar[str] = "checking your trainer"
 
     def perform(self, trainer: Trainer) -> None:
         """Raise TrainerError at the first thing that is against the contract."""

@@ -27,7 +27,7 @@ def do_errand(
             if isinstance(event, Finished):
                 return event.result
             if isinstance(event, Lost):
-                deaths.add(event, f"measuring batch size {size}", saves=False)
+                deaths.add(event, f"{errand.doing} at batch size {size}", saves=False)
                 executor.submit(size, errand)
         if not events:
             on_quiet()

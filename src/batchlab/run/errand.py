@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Trainer
@@ -18,6 +18,11 @@ class Errand(Protocol):
         """What it is about."""
         ...
 
+    @property
+    def doing(self) -> str:
+        """What a worker does for it, as a sentence may say, such as `timing steps`."""
+        ...
+
     def perform(self, trainer: Trainer) -> Any:
         """Return what the errand was for."""
         ...
@@ -29,6 +34,8 @@ class CalibrateTask:
 
     study: Study
     metaparameters: dict[str, float]
+
+    doing: ClassVar[str] = "timing steps"
 
     def perform(self, trainer: Trainer) -> tuple[int, float]:
         """Return the pack size and its seconds per trial-step."""

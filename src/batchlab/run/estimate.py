@@ -128,7 +128,7 @@ def _calibrate(executor: Executor, study: Study, tell: Tell) -> Calibration:
 def _time(executor: Executor, study: Study, tell: Tell) -> Calibration:
     """Return the pack size and the time of a step as they are measured now."""
     point = study.metaparameters(draw_points(study)[0])
-    return Calibration(*_answer(executor, CalibrateTask(study, point), "timing steps", tell))
+    return Calibration(*_answer(executor, CalibrateTask(study, point), tell))
 
 
 def _of_all(together: int, calibration: Calibration, pilot: Pilot) -> tuple[Calibration, Pilot]:
@@ -144,19 +144,19 @@ def _fly(executor: Executor, study: Study, calibration: Calibration, num_studies
     seconds = min(PILOT_SECONDS, MOST_SECONDS / num_studies, max(LEAST_SECONDS, SHARE * bound))
     drawn = draw_points(study)[: min(TRIALS, study.trials)]
     points = [Point(trial_id, study.metaparameters(point)) for trial_id, point in enumerate(drawn)]
-    pilot = _answer(executor, PilotTask(study, points, calibration.pack_size, seconds), "training the pilot", tell)
+    pilot = _answer(executor, PilotTask(study, points, calibration.pack_size, seconds), tell)
     assert isinstance(pilot, Pilot)
     return pilot
 
 
-def _answer(executor: Executor, errand: Errand, doing: str, tell: Tell) -> Any:
+def _answer(executor: Executor, errand: Errand, tell: Tell) -> Any:
     """Return what an errand brings; say now and then that one is still at it."""
     waited = 0.0
 
     def still() -> None:
         nonlocal waited
         waited += QUIET_SECONDS
-        tell(f"batch size {errand.study.batch_size:>6}: still {doing}, {spell_seconds(waited)} so far")
+        tell(f"batch size {errand.study.batch_size:>6}: still {errand.doing}, {spell_seconds(waited)} so far")
 
     return do_errand(executor, errand, QUIET_SECONDS, still)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.core.measurement import Measurements
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Program, Trainer, can_train
@@ -46,6 +47,11 @@ class PackTask:
 
     keeps_state: bool = False
     """Whether the pack's last state comes with its result."""
+
+    @property
+    def doing(self) -> str:
+        """What a worker does for it, as a sentence may say, such as `training trial 3`."""
+        return f"training {spell_trials(tuple(point.trial_id for point in self.points))}"
 
 
 @dataclass(frozen=True)
@@ -192,3 +198,16 @@ class _Checkpoints:
     def last_state(self) -> Checkpoint:
         """Return the state at the end: whoever goes on from it counts neither its updates nor its time again."""
         return {**self.state(), "seconds": np.array(0.0), "counted": np.array(_steps_of(self._program))}
+
+
+def spell_trials(trial_ids: tuple[int, ...]) -> str:
+    """Return some trials in a few words.
+
+    >>> spell_trials((3,)), spell_trials((0, 1, 2, 7))
+    ('trial 3', '4 trials from 0 to 7')
+    """
+    if min(trial_ids) >= REPLICATE_STRIDE:
+        return f"{len(trial_ids)} replicates"
+    if len(trial_ids) == 1:
+        return f"trial {trial_ids[0]}"
+    return f"{len(trial_ids)} trials from {min(trial_ids)} to {max(trial_ids)}"

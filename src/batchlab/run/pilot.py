@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from batchlab.core.study import Study
 from batchlab.engine.base import Point, Trainer
@@ -51,6 +52,8 @@ class PilotTask:
     points: Sequence[Point]
     pack_size: int
     seconds: float
+
+    doing: ClassVar[str] = "training the pilot"
 
     def perform(self, trainer: Trainer) -> Pilot:
         """Return what was seen; packs share the time, and one that needs less leaves it to the others."""

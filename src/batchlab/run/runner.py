@@ -17,9 +17,10 @@ from batchlab.run import pack_size_cache
 from batchlab.run.displays import Display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executors.choose import StartExecutor
-from batchlab.run.executors.deaths import Deaths, spell_trials
+from batchlab.run.executors.deaths import Deaths
 from batchlab.run.executors.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
 from batchlab.run.os_signals import handled_by
+from batchlab.run.pack import spell_trials
 from batchlab.run.pack_size_cache import Calibration
 from batchlab.run.progress import StudyProgress
 from batchlab.run.resume import UnusableCheckpointError
@@ -142,7 +143,7 @@ class Runner:
         """Line up again what a worker was at that died, unless too many have; the first is spoken of."""
         size, is_first = run.study.batch_size, not self._deaths.has_any
         if name == CALIBRATE:
-            self._deaths.add(lost, f"measuring batch size {size}", saves=False)
+            self._deaths.add(lost, f"{CalibrateTask.doing} at batch size {size}", saves=False)
             self._progress[size].is_measuring = False
         else:
             work = f"training {spell_trials(run.trials_of(name))} at batch size {size}"

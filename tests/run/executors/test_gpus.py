@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,8 @@ class Look:
     """An errand that tells what a worker was told."""
 
     study: Study
+
+    doing: ClassVar[str] = "looking"
 
     def perform(self, trainer):
         return os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from batchlab.core.confirmation import REPLICATE_STRIDE
 from batchlab.errors import TrialError
 from batchlab.run.executors.executor import Lost
 
@@ -29,25 +28,18 @@ class Deaths:
         self._counts[lost.key] += 1
         if self._counts[lost.key] == MOST_DEATHS:
             while_saving = " before a new checkpoint was kept" if saves else ""
-            way = ", or with a smaller engine.checkpoint_seconds if workers are killed now and then" if saves else ""
-            raise TrialError(
-                f"The worker {work} died {MOST_DEATHS} times in a row{while_saving} ({lost.why}). Run the same command "
-                f"again to go on, with fewer --workers if memory is short{way}."
-            )
+            way = "" if lost.ended_itself else _way_out(saves)
+            raise TrialError(f"The worker {work} died {MOST_DEATHS} times in a row{while_saving} ({lost.why}).{way}")
 
     def forget(self, key: Any) -> None:
         """Take note that a task has got on."""
         self._counts.pop(key, None)
 
 
-def spell_trials(trial_ids: tuple[int, ...]) -> str:
-    """Return some trials in a few words.
-
-    >>> spell_trials((3,)), spell_trials((0, 1, 2, 7))
-    ('trial 3', '4 trials from 0 to 7')
-    """
-    if min(trial_ids) >= REPLICATE_STRIDE:
-        return f"{len(trial_ids)} replicates"
-    if len(trial_ids) == 1:
-        return f"trial {trial_ids[0]}"
-    return f"{len(trial_ids)} trials from {min(trial_ids)} to {max(trial_ids)}"
+def _way_out(saves: bool) -> str:
+    if not saves:
+        return " Try again, with fewer workers if memory is short."
+    return (
+        " Run it again to go on, with fewer workers if memory is short, or with a smaller engine.checkpoint_seconds if "
+        "workers are killed now and then."
+    )

@@ -79,6 +79,9 @@ class Lost:
     why: str
     """How it ended, such as `exit code -9: it was killed`."""
 
+    ended_itself: bool = False
+    """Whether that is the doing of the training code, so that no other setting of the run would help."""
+
 
 @dataclass(frozen=True)
 class Failed:

@@ -14,7 +14,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -30,7 +30,7 @@ from batchlab.run.executors.local import LocalExecutor, Worker
 from batchlab.run.executors.parcel import Content, Descriptor, Parcel
 from batchlab.run.executors.pulse import Pulse, Watch
 from batchlab.run.executors.work import Bench, as_told, attempt
-from batchlab.run.executors.worker import Life, WorkerProcess
+from batchlab.run.executors.worker import Ending, Life, WorkerProcess
 
 INTERFACE_VARIABLE = "GLOO_SOCKET_IFNAME"
 """Tells gloo which network its processes meet in."""
@@ -66,12 +66,12 @@ class GangExecutor(LocalExecutor):
     def _listen(self, timeout: float | None) -> list[Event] | None:
         is_last = timeout is not None and timeout <= LOOK_SECONDS
         heard = super()._listen(timeout if is_last else LOOK_SECONDS)
-        lost = [self._lose(number, *troubled) for number, troubled in self._troubled()]
+        lost = [self._lose(number, troubled) for number, troubled in self._troubled()]
         if heard is None and not lost and is_last:
             return None
         return [*(heard or ()), *(event for event in lost if event is not None)]
 
-    def _troubled(self) -> Iterator[tuple[int, tuple[BatchlabError | None, str]]]:
+    def _troubled(self) -> Iterator[tuple[int, Ending]]:
         """Yield the gangs that will not go on, though none of their processes has ended, and why."""
         for number, gang in enumerate(self._workers):
             assert isinstance(gang, _Gang)
@@ -145,18 +145,18 @@ class _Gang:
         self._troubled = self._troubled if self._problems else time.monotonic()
         self._problems[rank] = error
 
-    def trouble(self) -> tuple[BatchlabError | None, str] | None:
+    def trouble(self) -> Ending | None:
         """Return why it will not go on, though all its processes live: one has failed, or stalled; None if it will."""
         if self.key is None or self._watch is None:
             return None
         now = time.monotonic()
         if self._cause is not None and now - self._troubled > GRACE_SECONDS:
-            return self._cause, ""
+            return Ending("", self._cause)
         stalled = self._watch.stalled(now)
         if not stalled:
             return None
         names = " and ".join(map(self._name, stalled))
-        return None, f"no answer from {names} for {self._timeout:g} s, engine.worker_timeout_seconds"
+        return Ending(f"no answer from {names} for {self._timeout:g} s, engine.worker_timeout_seconds")
 
     @property
     def _cause(self) -> BatchlabError | None:
@@ -166,16 +166,18 @@ class _Gang:
     def _name(self, rank: int) -> str:
         return f"rank {rank} of {len(self._members)} (process {self._members[rank].pid})"
 
-    def end(self) -> tuple[BatchlabError | None, str]:
+    def end(self) -> Ending:
         """Return what one of the processes has failed by, or which has died, and how."""
         if self.key is None:
-            return self._start_problem(), ""
+            return Ending("", self._start_problem())
         dead = self._find_dead()
         if dead is None:
-            return self._cause, str(next(iter(self._problems.values()), "its processes ended"))
+            return Ending(str(next(iter(self._problems.values()), "its processes ended")), self._cause)
         member = self._members[dead]
         member.join(timeout=GRACE_SECONDS)
-        return self._cause or self._start_problem(), f"{self._name(dead)}: {member.ending()}"
+        ending = member.ending()
+        error = self._cause or self._start_problem()
+        return replace(ending, why=f"{self._name(dead)}: {ending.why}", error=error)
 
     def _start_problem(self) -> BatchlabError | None:
         return next((problem for each in self._members if (problem := each.start_problem()) is not None), None)

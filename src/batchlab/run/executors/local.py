@@ -13,14 +13,14 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from batchlab.engine.base import Trainer
-from batchlab.errors import BatchlabError, InputError
+from batchlab.errors import InputError
 from batchlab.processes import end_if_imported_by_worker, start_tracker
 from batchlab.run.executors.executor import Event, Failed, Lost, Passing, Task
 from batchlab.run.executors.gpus import gpu_variables
 from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.parcel import Content, Parcel
 from batchlab.run.executors.work import Bench, attempt
-from batchlab.run.executors.worker import WorkerProcess
+from batchlab.run.executors.worker import Ending, WorkerProcess
 from batchlab.run.shelf import Shelf
 
 
@@ -47,8 +47,8 @@ class Worker(Protocol):
         """Return what it has just said by a pipe, None where that is no event; EOFError or OSError where it is gone."""
         ...
 
-    def end(self) -> tuple[BatchlabError | None, str]:
-        """Return why it could not do its task if another could not either, and how it has ended; it is gone."""
+    def end(self) -> Ending:
+        """Return how it has ended; it is gone."""
         ...
 
     def close(self) -> None:
@@ -134,17 +134,17 @@ class LocalExecutor:
 
     def _bury(self, number: int) -> Event | None:
         """Return what is lost with a worker that has ended."""
-        return self._lose(number, *self._workers[number].end())
+        return self._lose(number, self._workers[number].end())
 
-    def _lose(self, number: int, error: BatchlabError | None, why: str) -> Event | None:
+    def _lose(self, number: int, ending: Ending) -> Event | None:
         """End a worker, with what it has left running, and return what is lost with it."""
         worker = self._workers[number]
         key, worker.key = worker.key, None
         worker.close()
         _end_group(self._noticeboard.take_program(number))
-        if error is not None:
-            return Failed(key, error)
-        return None if key is None else Lost(key, why)
+        if ending.error is not None:
+            return Failed(key, ending.error)
+        return None if key is None else Lost(key, ending.why, ending.ended_itself)
 
     def stop(self) -> None:
         """Ask every running pack to save and end."""
@@ -208,7 +208,7 @@ class _Single(WorkerProcess):
         self.has_served = self.has_served or event is None
         return event
 
-    def end(self) -> tuple[BatchlabError | None, str]:
-        """Return why it could not start, and how it has ended."""
+    def end(self) -> Ending:
+        """Return how it has ended."""
         self.join(timeout=5)
-        return self.start_problem(), self.ending()
+        return self.ending()

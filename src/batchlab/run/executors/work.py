@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from batchlab.engine.base import Trainer
-from batchlab.errors import BatchlabError, Interrupted, TrialError
+from batchlab.errors import BatchlabError, Interrupted, TrainerError, TrialError, shown, spelled
 from batchlab.loops.base import LoopTrainer
 from batchlab.run.executors.executor import Event, Failed, Finished, Paused, Progress, Saved, Stopped, Task
 from batchlab.run.loop_trial import follow_trial
@@ -80,10 +80,20 @@ def attempt(key: Any, task: Task, bench: Bench, keeper: Keeper | None) -> Event:
         return Stopped(key)
     except BatchlabError as error:
         return Failed(key, error)
+    except SystemExit as error:
+        return Failed(key, TrainerError(_exited(task, error)))
     except Exception:
         return Failed(
             key, TrialError(f"A trial failed at batch size {task.study.batch_size}:\n{traceback.format_exc()}")
         )
+
+
+def _exited(task: Task, error: SystemExit) -> str:
+    code = "" if error.code is None else shown(spelled(error.code))
+    return (
+        f"At batch size {task.study.batch_size}, while {task.doing}: sys.exit({code}) was called, which would end the "
+        "worker. Training code must not do that; let it raise an error."
+    )
 
 
 def as_told(error: Exception) -> BatchlabError:

@@ -8,6 +8,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import IO, Any
@@ -31,6 +32,19 @@ WORKER_VARIABLES = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 32),
 }
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a worker has ended."""
+
+    why: str
+    """In a few words, such as `exit code -9: it was killed`."""
+
+    error: BatchlabError | None = None
+    """What it could not do its task by, where no other worker could either."""
+
+    ended_itself: bool = False
 
 
 Life = Callable[[Connection, Parcel], None]
@@ -104,9 +118,11 @@ class WorkerProcess:
         place = "it imports the script that starts the run, and that failed"
         return TrialError(f"A worker process could not start (exit code {code}): {place}:\n{said}".rstrip(":\n"))
 
-    def ending(self) -> str:
-        """Return how it has ended, in a few words."""
-        return f"exit code {self.exit_code}{_reason(self.exit_code)}"
+    def ending(self) -> Ending:
+        """Return how it has ended."""
+        code = self.exit_code
+        ended_itself = code is not None and code >= 0
+        return Ending(f"exit code {code}{_reason(code)}", self.start_problem(), ended_itself)
 
     def close(self) -> None:
         """End it at once."""
@@ -128,7 +144,9 @@ class WorkerProcess:
 def _reason(code: int | None) -> str:
     if code == -signal.SIGKILL:
         return ": it was killed, as the system does when memory runs out"
-    return f": a crash, {signal.Signals(-code).name}" if code is not None and code < 0 else ""
+    if code is not None and code < 0:
+        return f": a crash, {signal.Signals(-code).name}"
+    return ": it ended itself, as `os._exit` does, which training code must not do"
 
 
 def _return_to(stderr: Descriptor | None) -> None:
