@@ -11,6 +11,8 @@ from contextlib import suppress
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("heard_signals")
+
 
 def test_what_nobody_thought_of_is_one_line_that_asks_for_a_report(call, monkeypatch, small_spec):
     def fail(*arguments: object) -> None:

@@ -16,6 +16,8 @@ from batchlab.run.run_sweep import run_sweep
 from batchlab.spec.load import load_sweep
 from batchlab.store.lab import Lab
 
+pytestmark = pytest.mark.usefixtures("heard_signals")
+
 PATIENCE = 120.0
 
 NQM = """
