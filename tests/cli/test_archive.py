@@ -132,8 +132,8 @@ def test_curve_status_and_report_read_an_imported_lab(call, lab):
 
 def test_an_imported_sweep_is_not_confirmed(refused, lab):
     assert refused("confirm", "--lab", "lab") == (
-        "batchlab: Sweep mnist--simple_cnn_base--nesterov_momentum in lab lab was imported: its points cannot be "
-        "trained here. Run one of your own.\n"
+        "batchlab: Sweep mnist--simple_cnn_base--nesterov_momentum in lab lab was imported: it cannot be trained "
+        "here. Run one of your own.\n"
     )
 
 

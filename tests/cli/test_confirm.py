@@ -18,8 +18,8 @@ def test_a_sweep_of_own_code_is_confirmed_by_that(refused, small_lab):
     Lab.open(small_lab).save_spec(Sweep.parse(theirs, "sweep.json"))
 
     assert refused("confirm", "--lab", "lab") == (
-        "batchlab: Sweep small in lab lab was trained by code of your own: run its file of Python again with --set "
-        '"sweep.confirm={seeds=6, points=3}", or confirm it from Python, batchlab.confirm_sweep("lab", "small", '
+        "batchlab: Sweep small in lab lab was trained by code of your own. Run its file again with --set "
+        '"sweep.confirm={seeds=6, points=3}", or give its trainer: batchlab.confirm_sweep("lab", "small", '
         "trainer=...).\n"
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +22,6 @@ from batchlab.cli.options import (
 
 if TYPE_CHECKING:
     from batchlab.core.sweep import Sweep
-    from batchlab.store.stored_sweep import StoredSweep
 
 
 def confirm(
@@ -57,7 +55,6 @@ def confirm(
     from batchlab.store.lab import Lab
 
     found = Lab.open(lab).find(workload, sweep)
-    _check_known(lab, found, seeds, points)
     if warning := no_interval(sweep_to_confirm(lab, found.name, seeds, points)):
         warn(warning)
     confirm_sweep(
@@ -93,22 +90,3 @@ def no_interval(sweep: Sweep) -> str | None:
         f"seeds = {confirm.seeds} is too few for a 95 % interval where points = {points} are confirmed; "
         f"--seeds {least} is enough"
     )
-
-
-def _check_known(lab: Path, found: StoredSweep, seeds: int | None, points: int | None) -> None:
-    """Raise LabError for a sweep that only a trainer from Python can have trained."""
-    from batchlab.errors import LabError, SpecError
-    from batchlab.run.confirm import confirmation_asked
-    from batchlab.spec.check import check_sweep
-
-    if found.spec is None:
-        return
-    try:
-        check_sweep(found.spec)
-    except SpecError as error:
-        asked = confirmation_asked(found.spec, seeds, points)
-        call = f'batchlab.confirm_sweep("{lab}", "{found.name}", trainer=...)'
-        raise LabError(
-            f"Sweep {found.name} in lab {lab} was trained by code of your own: run its file of Python again with"
-            f' --set "sweep.confirm={{seeds={asked.seeds}, points={asked.points}}}", or confirm it from Python, {call}.'
-        ) from error

@@ -23,7 +23,7 @@ from batchlab.cli.options import (
 )
 from batchlab.cli.run import load_spec
 from batchlab.core.limits import MOST_BATCH_SIZES, MOST_WORKERS
-from batchlab.errors import InputError, LabError, SpecError, shown
+from batchlab.errors import InputError, LabError, shown
 from batchlab.files import is_there
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def _load(
 def _stored(name: str, lab: Path, changes: Sequence[str]) -> Sweep | None:
     """Return a sweep that the lab holds under its own name or its workload's, changed; None where it holds none."""
     from batchlab.core.sweep import Sweep
+    from batchlab.run.from_spec import why_not_from_spec
     from batchlab.spec.check import check_sweep
     from batchlab.spec.load import with_settings
     from batchlab.store.lab import Lab
@@ -156,13 +157,9 @@ def _stored(name: str, lab: Path, changes: Sequence[str]) -> Sweep | None:
     sweeps, _ = store.readable_sweeps()
     if not any(name in (sweep.name, sweep.workload) for sweep in sweeps):
         return None
-    spec = store.find(name).spec
-    if spec is None:
-        raise LabError(f"{name} in lab {lab} was imported: it cannot be trained here. Give a spec file.")
-    try:
-        check_sweep(spec)
-    except SpecError as error:
-        raise LabError(f"{name} in lab {lab} was trained by code of your own: give its file instead.") from error
+    stored = store.find(name)
+    if (why := why_not_from_spec(stored)) is not None or (spec := stored.spec) is None:
+        raise LabError(f"Sweep {stored.name} in lab {lab} {why}. Give its file instead.")
     sweep = Sweep.parse(with_settings(spec.plain(), changes), f"{name} in lab {lab}")
     check_sweep(sweep)
     return sweep

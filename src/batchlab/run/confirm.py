@@ -11,6 +11,7 @@ from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, LabError, shown
 from batchlab.report.shown import ShownSummary
 from batchlab.run.displays import Display
+from batchlab.run.from_spec import why_not_from_spec
 from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.study_folder import StudyFolder
@@ -53,18 +54,22 @@ def sweep_to_confirm(
     """Return a stored sweep as it is run to be confirmed; nothing is trained. An error where it cannot be."""
     store = Lab.open(lab)
     stored = store.sweep(name)
-    if stored.spec is None:
-        raise LabError(
-            f"Sweep {name} in lab {lab} was imported: its points cannot be trained here. Run one of your own."
-        )
-    confirm = confirmation_asked(stored.spec, seeds, points)
-    if stored.spec.workload.is_own_loop and not is_own_trainer:
-        raise LabError(
-            f"Sweep {name} in lab {lab} was trained by a loop of your own, which a stored sweep never starts. Run its "
-            f'file again with --set "sweep.confirm={{seeds={confirm.seeds}, points={confirm.points}}}".'
-        )
-    _check_finished(store, stored.spec)
-    return stored.spec.model_copy(update={"search": stored.spec.search.model_copy(update={"confirm": confirm})})
+    why = why_not_from_spec(stored)
+    if (spec := stored.spec) is None:
+        raise LabError(f"Sweep {name} in lab {lab} {why}. Run one of your own.")
+    confirm = confirmation_asked(spec, seeds, points)
+    if why is not None and not is_own_trainer:
+        raise LabError(f"Sweep {name} in lab {lab} {why}. {_way_out(lab, spec, confirm)}")
+    _check_finished(store, spec)
+    return spec.model_copy(update={"search": spec.search.model_copy(update={"confirm": confirm})})
+
+
+def _way_out(lab: Path, sweep: Sweep, confirm: Confirm) -> str:
+    """Return how what is trained by code of the user's own is confirmed."""
+    again = f'Run its file again with --set "sweep.confirm={{seeds={confirm.seeds}, points={confirm.points}}}"'
+    if sweep.workload.is_own_loop:
+        return f"{again}."
+    return f'{again}, or give its trainer: batchlab.confirm_sweep("{lab}", "{sweep.name}", trainer=...).'
 
 
 def confirmation_asked(sweep: Sweep, seeds: int | None = None, points: int | None = None) -> Confirm:
