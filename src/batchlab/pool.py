@@ -120,7 +120,7 @@ class _Worker:
         except (EOFError, OSError):
             raise BatchlabError(
                 "A process of this command was killed, perhaps for want of memory. Run it again to go on, with fewer "
-                "--workers."
+                "workers."
             ) from None
         if not is_done:
             raise result

@@ -145,7 +145,7 @@ def test_figures_of_trials_read_an_imported_lab(call, refused, lab):
     assert [0, 0] == [answer.code for answer in answers]
     assert "16,3,True,200,3200,,val/classification_error,0.008" in curves
     assert "0.05 epochs" in budgets
-    assert "stores no seconds, as imported ones do not. Use --against steps" in refused(
+    assert "stores no seconds, as imported ones do not. Draw them against steps" in refused(
         "figure", "curves", "--against", "seconds"
     )
     assert "has no points to tell apart: all trials have the same metaparameters" in refused("figure", "points")
@@ -233,7 +233,7 @@ def test_a_report_leaves_out_a_sweep_without_a_known_goal(call, tree):
     answer = call("report")
 
     assert answer.code == 0
-    assert "has no known goal (--goal gives it one); it is left out" in answer.err
+    assert "has no known goal (give it one); it is left out" in answer.err
 
 
 def test_an_export_says_that_what_was_confirmed_stays_behind(call, lab):

@@ -209,7 +209,7 @@ def test_batch_sizes_that_are_not_there_are_refused(refused, small_lab):
         (("budgets", "--batch-size", 4), "budgets shows all batch sizes; leave out --batch-size"),
         (("paper-1", "--batch-size", 4), "paper-1 shows all batch sizes; leave out --batch-size"),
         (("curves", "--published"), "nothing was published that curves could show; leave out --published"),
-        (("curves", "--metric", "val/rsk"), '--metric: Unknown metric "val/rsk". Did you mean "val/risk"?'),
+        (("curves", "--metric", "val/rsk"), 'Unknown metric "val/rsk". Did you mean "val/risk"?'),
         (("curves", "--against", "epochs"), "--against"),
     ],
 )

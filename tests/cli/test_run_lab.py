@@ -60,7 +60,7 @@ def test_a_folder_with_other_things_is_no_lab(refused, small_spec, tmp_path):
     line = refused("run", small_spec, "--lab", "thesis")
 
     assert "thesis is neither empty nor a lab" in line
-    assert "--lab" in line
+    assert "Use another lab" in line
 
 
 def test_a_file_is_no_lab(refused, small_spec):
@@ -73,7 +73,7 @@ def test_a_changed_spec_is_refused_and_the_difference_shown(refused, small_lab, 
 
     assert 'Sweep "small" in lab lab' in line
     assert "changed: seed: 0 -> 7; sweep.trials: 3 -> 2." in line
-    assert "Change it back, or give it a new name (--set name=NAME) or another --lab." in line
+    assert "Change it back, or give it a new name (--set name=NAME) or another lab." in line
 
 
 def test_a_second_runner_is_told_who_holds_the_lab(refused, small_lab, small_spec):

@@ -43,7 +43,7 @@ def test_each_worker_has_gpus_of_its_own():
 def test_more_gpus_than_there_are_is_one_sentence():
     with pytest.raises(InputError, match=r"engine.gpus_per_trial = 5, and this machine has 4: use fewer"):
         trials_at_once({"gpus_per_trial": 5})
-    with pytest.raises(InputError, match=r"worker 3 has 0 left of 4 GPUs; use fewer --workers"):
+    with pytest.raises(InputError, match=r"worker 3 has 0 left of 4 GPUs; use fewer workers"):
         trial_variables({"gpus_per_trial": 2}, 2)
 
 

@@ -67,7 +67,7 @@ def test_sweeps_of_one_workload_go_by_their_names(summaries):
 def test_different_goals_are_refused(summaries):
     other = replace(summaries["two"], goal=Goal.read("val/classification_error < 0.5"))
 
-    with pytest.raises(InputError, match=r"^The sweeps have different goals: .*or choose sweeps with --sweep\.$"):
+    with pytest.raises(InputError, match=r"^The sweeps have different goals: .*or choose among the sweeps\.$"):
         compare_data({"one": summaries["one"], "two": other})
 
 

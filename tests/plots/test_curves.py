@@ -67,7 +67,7 @@ def test_seconds_are_the_trials_mean_time_per_step(make_trained):
 def test_seconds_that_are_not_stored_are_refused_with_the_way_out(make_trained, seconds):
     with pytest.raises(
         InputError,
-        match=r"^digits/fc_128/nesterov_momentum has no times: trial 3 of batch size 16 .* Use --against steps or ",
+        match=r"^digits/fc_128/nesterov_momentum has no times: trial 3 of batch size 16 .* Draw them against steps or ",
     ):
         curves_data(make_trained(studies=with_seconds(seconds)), against="seconds")
 
@@ -95,7 +95,7 @@ def test_another_metric_has_no_line_for_the_goal(make_trained):
 
 
 def test_a_metric_that_was_not_measured_is_refused_with_those_that_were(make_trained):
-    with pytest.raises(InputError, match=r'^--metric: Unknown metric "val/loss"\. Known: val/classification_error\.$'):
+    with pytest.raises(InputError, match=r'^Unknown metric "val/loss"\. Known: val/classification_error\.$'):
         curves_data(make_trained(), metric="val/loss")
 
 

@@ -41,7 +41,7 @@ def test_a_lab_that_exists_is_kept(lab, make_sweep):
 def test_a_folder_of_other_things_is_refused_and_untouched(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
 
-    with pytest.raises(LabError, match=f"^{tmp_path} is neither empty nor a lab. Use another --lab.$"):
+    with pytest.raises(LabError, match=f"^{tmp_path} is neither empty nor a lab. Use another lab.$"):
         Lab.create(tmp_path)
 
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
@@ -121,7 +121,7 @@ def test_a_changed_sweep_is_refused_with_the_difference(lab, make_sweep):
     assert str(caught.value) == (
         f'Sweep "small" in lab {lab.folder} was begun with another spec; changed: '
         "search_space.learning_rate.max: 1.0 -> 2.0. "
-        f"Change it back, or give it a new name (--set name=NAME) or another --lab. {GROWS}"
+        f"Change it back, or give it a new name (--set name=NAME) or another lab. {GROWS}"
     )
     assert lab.sweep("small").spec == make_sweep()
 
@@ -232,7 +232,7 @@ def test_a_workload_and_a_sweep_that_do_not_belong_together_are_refused(lab, mak
     lab.admit(make_sweep())
     lab.admit(make_sweep({"name": "wide", "workload.model": "fc_256"}))
 
-    with pytest.raises(LabError, match="Name one with --sweep"):
+    with pytest.raises(LabError, match="Name the sweep"):
         lab.find("digits/fc_128/sgd", "wide")
 
 

@@ -44,7 +44,7 @@ def test_a_second_runner_is_refused_with_the_first_ones_process_and_host(tmp_pat
 
     assert str(caught.value) == (
         f"Lab {tmp_path} is in use by process {holder.pid} on host {socket.gethostname()}. "
-        "Wait for it to end, stop it, or use another --lab."
+        "Wait for it to end, stop it, or use another lab."
     )
     assert caught.value.exit_code == 2
 

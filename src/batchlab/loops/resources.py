@@ -23,7 +23,7 @@ def trial_variables(engine: Mapping[str, Any], worker: int) -> dict[str, str]:
         if len(mine) < gpus:
             raise InputError(
                 f"engine.gpus_per_trial = {gpus}: worker {worker + 1} has {len(mine)} left of {len(visible_gpus())} "
-                "GPUs; use fewer --workers."
+                "GPUs; use fewer workers."
             )
         variables[DEVICES] = ",".join(mine)
     return variables

@@ -138,11 +138,11 @@ def find_settings(
                 found.append(setting)
     for count in workers:
         if not any(setting.workers == count for setting in found):
-            raise InputError(f"--workers {count}: no batch size is left. {reason}")
+            raise InputError(f"No batch size is left for {count} workers. {reason}")
     if len({setting.local_batch_size for setting in found}) < 2:
         raise InputError(
-            "One batch size of each worker cannot tell the time of a step from that of an example: give more of "
-            "--batch-sizes, or smaller --workers."
+            "One batch size of each worker cannot tell the time of a step from that of an example: give more "
+            "batch sizes, or fewer workers."
         )
     return found
 
@@ -187,9 +187,7 @@ def _engine(sweep: Sweep) -> dict[str, Any]:
 def check_timed(sweep: Sweep) -> None:
     """Raise InputError for a workload whose steps have no time of their own, and for too few batch sizes."""
     if len(sweep.search.batch_sizes) < 2:
-        raise InputError(
-            "One batch size cannot tell the time of a step from that of an example: give two --batch-sizes or more."
-        )
+        raise InputError("One batch size cannot tell the time of a step from that of an example: give two or more.")
     if sweep.workload.schedules_batch_size:
         raise InputError(
             f"{sweep.name} changes its batch size while it trains: a step has no one time. Time it without that."

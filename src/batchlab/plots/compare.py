@@ -60,14 +60,14 @@ def compare_data(summaries: Mapping[str, WorkloadSummary], *, published: bool = 
     goals = list(dict.fromkeys(str(summary.goal) for summary in summaries.values()))
     if len(goals) > 1:
         raise InputError(
-            f"The sweeps have different goals: {', '.join(goals)}. Give one with --goal, or choose sweeps with --sweep."
+            f"The sweeps have different goals: {', '.join(goals)}. Give one goal, or choose among the sweeps."
         )
     shared, labels = _labels({name: summary.workload for name, summary in summaries.items()})
     rows = [row for summary in summaries.values() for row in summary.rows]
     headline = choose_headline(rows)
     series = tuple(_series(summaries, labels, headline, published))
     if not any(point.y for one in series if one.kind == "measured" for point in one.points):
-        raise InputError(f"No sweep reached {goals[0]}. Give an easier goal with --goal.")
+        raise InputError(f"No sweep reached {goals[0]}. Give an easier goal.")
     x_axis, y_axis = steps_axes(series, f"Steps to {goals[0]}", ticks="numbers", reach=3.0)
     panel = Panel(title=shared, x_axis=x_axis, y_axis=y_axis, series=series)
     never = [labels[name] for name, summary in summaries.items() if summary.best is None]

@@ -245,7 +245,7 @@ def _check_metric(studies: Sequence[StudyResult], metric: str) -> None:
     tables = [study.measurements for study in studies]
     if not any(is_measured(table, metric) for table in tables):
         measured = {name for table in tables for name in table.metrics if is_measured(table, name)}
-        raise InputError(f"--metric: {unknown_name('metric', metric, measured)}")
+        raise InputError(unknown_name("metric", metric, measured))
 
 
 def _check_times(curves: Sequence[TrialCurve], workload: str) -> None:
@@ -253,7 +253,7 @@ def _check_times(curves: Sequence[TrialCurve], workload: str) -> None:
         if curve.seconds_of(1) is None:
             raise InputError(
                 f"{workload} has no times: trial {curve.trial.trial_id} of batch size {count(curve.batch_size)} stores "
-                "no seconds, as imported ones do not. Use --against steps or --against examples."
+                "no seconds, as imported ones do not. Draw them against steps or examples."
             )
 
 

@@ -86,7 +86,7 @@ def metaparameters_figure(data: MetaparametersData) -> ShownFigure:
     if not data.quantities:
         raise InputError(
             f"{data.workload} has no best metaparameters to draw: no trial reached {data.goal}, or nothing was "
-            "searched. Give an easier goal with --goal."
+            "searched. Give an easier goal."
         )
     columns = min(_COLUMNS, len(data.quantities))
     width = max(4.6, 3.1 * columns)

@@ -91,7 +91,7 @@ def _left_out(results: SweepResults, goal: Goal | None) -> str | None:
     if not results.results:
         return "has no finished study that can be read"
     if goal is None:
-        return None if results.sweep.goal else "has no known goal (--goal gives it one)"
+        return None if results.sweep.goal else "has no known goal (give it one)"
     return None if has_measured(results, goal.metric) else f"did not measure {goal.metric}"
 
 

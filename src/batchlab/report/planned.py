@@ -44,7 +44,7 @@ def check_one_batch_size(sweep: StoredSweep, summary: WorkloadSummary) -> None:
     if is_scheduled or not summary.has_one_batch_size:
         raise InputError(
             f"Sweep {sweep.name} changes its batch size while it trains: its steps do not take the same time, and no "
-            "plan is made of it. Plan with a sweep of constant batch sizes, or give numbers: --steps, --throughput."
+            "plan is made of it. Plan with a sweep of constant batch sizes, or give the numbers yourself."
         )
 
 

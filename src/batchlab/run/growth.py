@@ -103,7 +103,7 @@ def check_same_trainer(home: StudyFolder, trainer: str | None) -> None:
         given = f"not by {trainer}" if trainer else "and batchlab's own trainer would train something else"
         raise LabError(
             f"{home.folder} was trained by {trained_by}, {given}. "
-            f"Go on from Python with run_sweep(..., trainer={trained_by}(...)), or use another --lab."
+            f"Go on from Python with run_sweep(..., trainer={trained_by}(...)), or use another lab."
         )
 
 
@@ -122,7 +122,7 @@ def _renewed(folder: StudyFolder, study: Study) -> StudyFolder:
     if points[: len(record.points)] != record.points:
         raise LabError(
             f"The points of {folder.folder} cannot be continued: drawn again, they come out differently. "
-            "Give the sweep a new name or another --lab."
+            "Give the sweep a new name or another lab."
         )
     folder.save_record(record.model_copy(update={"study": study, "points": points}))
     return folder

@@ -223,9 +223,7 @@ class Lab:
         """
         path = self._sweep_folder(sweep.name) / "sweep.json"
         if is_there(path.parent / "import.json"):
-            raise SpecError(
-                f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or --lab.'
-            )
+            raise SpecError(f'Sweep "{sweep.name}" in lab {self.folder} was imported. Give yours another name or lab.')
         if not is_there(path):
             return self._as_studied(sweep)
         stored = self._spec(sweep.name)
@@ -234,7 +232,7 @@ class Lab:
         if changes:
             raise SpecError(
                 f'Sweep "{sweep.name}" in lab {self.folder} was begun with another spec; changed: '
-                f"{'; '.join(changes)}. Change it back, or give it a new name (--set name=NAME) or another --lab. "
+                f"{'; '.join(changes)}. Change it back, or give it a new name (--set name=NAME) or another lab. "
                 f"{GROWS}"
             )
         return sweep
@@ -285,7 +283,7 @@ class Lab:
         meant = [s for s in sweeps if name in (None, s.workload, s.name) and sweep_name in (None, s.name)]
         if len(meant) != 1:
             choices = _listed(meant or sweeps)
-            way_out = "Name the workload or the sweep." if name is None else "Name one with --sweep."
+            way_out = "Name the workload or the sweep." if name is None else "Name the sweep."
             raise LabError(f"Lab {self.folder} holds several sweeps: {choices}. {way_out}")
         return meant[0]
 
@@ -347,7 +345,7 @@ def check_free(folder: Path) -> None:
     """Raise LabError where a folder without a lab has no room for one: something else is there, or a damaged one."""
     _check_told(folder)
     if is_there(folder) and not _is_fresh(folder):
-        raise LabError(f"{folder} is neither empty nor a lab. Use another --lab.")
+        raise LabError(f"{folder} is neither empty nor a lab. Use another lab.")
 
 
 def _listed(sweeps: list[StoredSweep]) -> str:

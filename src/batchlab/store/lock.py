@@ -85,4 +85,4 @@ def _refusal(path: Path) -> str:
     with suppress(LabError, ValueError, KeyError, TypeError, RecursionError):
         holder = json.loads(read_bounded(path, MOST_BYTES))
         who = f"process {shown(holder['pid'])} on host {shown(holder['host'])}"
-    return f"Lab {path.parent} is in use by {who}. Wait for it to end, stop it, or use another --lab."
+    return f"Lab {path.parent} is in use by {who}. Wait for it to end, stop it, or use another lab."

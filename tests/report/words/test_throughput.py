@@ -58,7 +58,7 @@ def test_what_is_measured_too_few_times_says_what_would_give_an_interval():
     assert throughput_notes(two_sizes) == [
         "No 95 % interval for 2 of 2 step times: six repeats are the least for one.",
         "A fitted number has no 95 % interval where the data do not determine it, or where it would run over more "
-        "than a factor of 1,000: more --batch-sizes would give one.",
+        "than a factor of 1,000: more batch sizes would give one.",
     ]
 
 

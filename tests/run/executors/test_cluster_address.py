@@ -38,7 +38,7 @@ def test_nobody_there_is_one_line():
         port = server.getsockname()[1]
 
     with pytest.raises(
-        InputError, match=f"--address 127.0.0.1:{port}: there is no Ray cluster .*docs/cluster.md"
+        InputError, match=f"Address 127.0.0.1:{port}: there is no Ray cluster .*docs/cluster.md"
     ) as caught:
         check_address(f"127.0.0.1:{port}")
 

@@ -372,7 +372,7 @@ def test_so_are_fewer_processes_than_a_trial_needs():
 def test_ray_is_for_one_worker_a_trial():
     sweep, trainer = digits(workers_per_trial=2)
 
-    with pytest.raises(InputError, match="--executor ray: engine.workers_per_trial = 2 is for one machine"):
+    with pytest.raises(InputError, match='Executor "ray": engine.workers_per_trial = 2 is for one machine'):
         start(sweep, trainer, kind="ray")
 
 

@@ -43,11 +43,11 @@ def test_no_two_workers_share_a_gpu(visible, data):
 @pytest.mark.parametrize(
     ("device", "visible", "wanted", "said"),
     [
-        ("auto", ["0", "1"], 3, "--gpus 3: there are 2 GPUs here"),
-        ("auto", [], 1, "--gpus 1: there are 0 GPUs here"),
-        ("cuda:1", ["0", "1"], 2, '--gpus 2: engine.device = "cuda:1" is where all workers train'),
-        ("cpu", ["0", "1"], 1, '--gpus 1: engine.device = "cpu"'),
-        ("cuda", ["0"], 0, '--gpus 0: engine.device = "cuda" needs one'),
+        ("auto", ["0", "1"], 3, "3 GPUs: there are 2 here"),
+        ("auto", [], 1, "1 GPU: there are 0 here"),
+        ("cuda:1", ["0", "1"], 2, '2 GPUs: engine.device = "cuda:1" is where all workers train'),
+        ("cpu", ["0", "1"], 1, '1 GPU: engine.device = "cpu"'),
+        ("cuda", ["0"], 0, '0 GPUs: engine.device = "cuda" needs one'),
     ],
 )
 def test_what_cannot_be_is_refused(device, visible, wanted, said):
@@ -56,9 +56,7 @@ def test_what_cannot_be_is_refused(device, visible, wanted, said):
 
 
 def test_more_workers_than_gpus_are_refused():
-    with pytest.raises(
-        InputError, match="--workers 4: each worker has a GPU of its own, and there are 2. Use --workers 2"
-    ):
+    with pytest.raises(InputError, match="4 workers: each has a GPU of its own, and there are 2. Use 2"):
         count_workers(("0", "1"), 4, default=8)
 
 
@@ -83,12 +81,12 @@ def test_gpus_that_are_named_and_not_there_neither_limit_the_workers_nor_are_han
     monkeypatch.setattr(gpus, "count_gpus", lambda: 0)
 
     assert find_gpus(make_digits(), None) is None
-    with pytest.raises(InputError, match="--gpus 1: there are 0 GPUs here"):
+    with pytest.raises(InputError, match="1 GPU: there are 0 here"):
         find_gpus(make_digits(), 1)
 
 
 def test_gpus_for_what_trains_on_none_are_refused(make_nqm, tmp_path):
-    with pytest.raises(InputError, match="--gpus 1: nothing is trained on one here"):
+    with pytest.raises(InputError, match="1 GPU: nothing is trained on one here"):
         run_sweep(make_nqm(), tmp_path / "lab", num_gpus=1)
 
     assert not (tmp_path / "lab").exists()

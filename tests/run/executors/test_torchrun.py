@@ -136,10 +136,10 @@ def test_a_process_that_is_alone_is_a_run_like_any_other(monkeypatch, changed):
 
 @pytest.mark.parametrize(
     ("given", "option"),
-    [((2, None, "local"), "--workers"), ((None, 0, "local"), "--gpus"), ((None, None, "ray"), "--executor")],
+    [((2, None, "local"), "workers"), ((None, 0, "local"), "gpus"), ((None, None, "ray"), "executor")],
 )
 def test_what_torchrun_decides_is_not_asked_for(given, option):
-    with pytest.raises(InputError, match=f"{option}: torchrun decides how many processes there are"):
+    with pytest.raises(InputError, match=f"Leave out `{option}`: torchrun decides how many processes there are"):
         check_left_to_torchrun(*given)
 
 

@@ -147,5 +147,5 @@ def _notes_on_fit(fit: ThroughputFit) -> Iterator[str]:
     if NO_INTERVAL in intervals:
         yield (
             "A fitted number has no 95 % interval where the data do not determine it, or where it would run over more "
-            f"than a factor of {count(int(SPAN))}: more --batch-sizes would give one."
+            f"than a factor of {count(int(SPAN))}: more batch sizes would give one."
         )

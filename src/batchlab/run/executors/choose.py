@@ -39,7 +39,7 @@ def choose_executor(
     if kind == "ray":
         return _on_cluster(sweep, trainer, num_workers, num_gpus, address)
     if address is not None:
-        raise InputError(f"--address {shown(address)} is that of a Ray cluster: add --executor ray.")
+        raise InputError(f'Address {shown(address)} is that of a Ray cluster: choose the executor "ray".')
     gpus = None if _stays_here(trainer) else find_gpus(sweep, num_gpus)
     count = count_workers(gpus, num_workers, default_workers(sweep))
     if sweep.engine.workers_per_trial > 1:
@@ -60,7 +60,7 @@ def _count_gangs(size: int, num_processes: int, *, is_given: bool) -> int:
     if num_processes < size and is_given:
         raise InputError(
             f"engine.workers_per_trial = {size} needs {size} processes for a trial, each with a GPU where GPUs are "
-            f"used, and there are {num_processes}: give --workers {size} or more, or a smaller number for a trial."
+            f"used, and there are {num_processes}: take {size} workers or more, or a smaller number for a trial."
         )
     return max(1, num_processes // size)
 
@@ -88,12 +88,12 @@ def _on_cluster(
 ) -> StartExecutor:
     if sweep.workload.is_own_loop or _stays_here(trainer):
         raise InputError(
-            "--executor ray: a loop of your own, and a network that was written at a prompt, train on this machine "
+            'Executor "ray": a loop of your own, and a network that was written at a prompt, train on this machine '
             "alone. Leave it out."
         )
     if sweep.engine.workers_per_trial > 1:
         raise InputError(
-            f"--executor ray: engine.workers_per_trial = {sweep.engine.workers_per_trial} is for one machine, or for "
+            f'Executor "ray": engine.workers_per_trial = {sweep.engine.workers_per_trial} is for one machine, or for '
             "torchrun. Leave one of the two out."
         )
     from batchlab.run.executors.ray import RayExecutor, import_ray

@@ -19,11 +19,11 @@ def check_address(address: str) -> None:
         return
     parts = re.fullmatch(r"(?:ray://)?(?P<host>[^\s:/]+|\[[0-9a-fA-F:]+\]):(?P<port>[0-9]{1,5})", address)
     if parts is None or not 0 < int(parts["port"]) < 1 << 16:
-        raise InputError(f"--address {shown(address)}: write the cluster's HOST:PORT, such as 192.0.2.1:6379, or auto.")
+        raise InputError(f"Address {shown(address)}: write the cluster's HOST:PORT, such as 192.0.2.1:6379, or auto.")
     try:
         socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), SECONDS).close()
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(
-            f"--address {address}: there is no Ray cluster ({reason}). Start one: docs/cluster.md."
+            f"Address {address}: there is no Ray cluster ({reason}). Start one: docs/cluster.md."
         ) from None

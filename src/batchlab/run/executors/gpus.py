@@ -20,7 +20,7 @@ def find_gpus(sweep: Sweep, wanted: int | None) -> tuple[str, ...] | None:
     if sweep.workload.is_own_loop or sweep.workload.is_closed_form:
         if wanted is not None:
             reason = "engine.gpus_per_trial says how many a trial of a loop of your own has"
-            raise InputError(f"--gpus {wanted}: {reason if sweep.workload.is_own_loop else NOTHING}; leave it out.")
+            raise InputError(f"{_gpus(wanted)}: {reason if sweep.workload.is_own_loop else NOTHING}; leave that out.")
         return None
     if wanted is None and "torch" not in sys.modules:  # nothing here can have asked for a GPU
         return None
@@ -38,12 +38,12 @@ def choose_gpus(device: str, visible: Sequence[str], wanted: int | None) -> tupl
     """
     if device not in CHOOSES:
         if wanted is not None:
-            raise InputError(f'--gpus {wanted}: engine.device = "{device}" is where all workers train; use "auto".')
+            raise InputError(f'{_gpus(wanted)}: engine.device = "{device}" is where all workers train; use "auto".')
         return None
     if wanted is not None and wanted > len(visible):
-        raise InputError(f"--gpus {wanted}: there are {len(visible)} GPUs here. Use fewer.")
+        raise InputError(f"{_gpus(wanted)}: there {_are(len(visible))} here. Use fewer.")
     if wanted == 0 and device == "cuda":
-        raise InputError('--gpus 0: engine.device = "cuda" needs one; use "auto" or "cpu".')
+        raise InputError('0 GPUs: engine.device = "cuda" needs one; use "auto" or "cpu".')
     if wanted is None and not visible:
         return None
     return tuple(visible[:wanted])
@@ -59,8 +59,8 @@ def count_workers(gpus: Sequence[str] | None, wanted: int | None, default: int) 
         return wanted or default
     if wanted is not None and wanted > len(gpus):
         raise InputError(
-            f"--workers {wanted}: each worker has a GPU of its own, and there {_are(len(gpus))}. Use --workers "
-            f'{len(gpus)}, or engine.device = "cpu".'
+            f"{wanted} workers: each has a GPU of its own, and there {_are(len(gpus))}. Use {len(gpus)}, or "
+            'engine.device = "cpu".'
         )
     return wanted or len(gpus)
 
@@ -74,6 +74,10 @@ def gpu_variables(gpus: Sequence[str] | None, worker: int) -> dict[str, str]:
     if gpus is None:
         return {}
     return {DEVICES: gpus[worker] if gpus else ""}
+
+
+def _gpus(count: int) -> str:
+    return "1 GPU" if count == 1 else f"{count} GPUs"
 
 
 def _are(count: int) -> str:

@@ -174,7 +174,7 @@ class RayExecutor:
             if time.monotonic() > deadline:
                 raise TrialError(
                     f"The Ray cluster had no room for a worker in {NO_ROOM_SECONDS:g} s: each needs one CPU, and with "
-                    "--gpus a GPU. Free some, or start more nodes."
+                    "GPUs a GPU too. Free some, or start more nodes."
                 )
             self._look(LOOK_SECONDS)
 
@@ -313,7 +313,7 @@ def import_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise InputError("--executor ray needs Ray: install batchlab with its extra [ray].") from None
+        raise InputError('Executor "ray" needs Ray: install batchlab with its extra [ray].') from None
     return ray
 
 
@@ -322,7 +322,7 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=None)
     except ConnectionError as error:
-        raise InputError(f"--address {address}: there is no Ray cluster ({' '.join(str(error).split())}).") from None
+        raise InputError(f"Address {address}: there is no Ray cluster ({' '.join(str(error).split())}).") from None
 
 
 def _cannot_start(error: Exception) -> str:

@@ -187,7 +187,7 @@ def assembled(engine: Engine) -> Iterator[TorchrunGang | None]:
 
 def check_left_to_torchrun(num_workers: int | None, num_gpus: int | None, executor: str) -> None:
     """Raise InputError where something is asked for that torchrun decides."""
-    asked = {"--workers": num_workers is not None, "--gpus": num_gpus is not None, "--executor": executor != "local"}
-    for option, is_asked in asked.items():
+    asked = {"workers": num_workers is not None, "gpus": num_gpus is not None, "executor": executor != "local"}
+    for name, is_asked in asked.items():
         if is_asked:
-            raise InputError(f"{option}: torchrun decides how many processes there are, and where; leave it out.")
+            raise InputError(f"Leave out `{name}`: torchrun decides how many processes there are, and where.")

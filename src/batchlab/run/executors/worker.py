@@ -82,7 +82,7 @@ class WorkerProcess:
                 process.start()
             except OSError as error:
                 raise TrialError(
-                    f"A worker process could not be started: {error.strerror}. Use fewer --workers."
+                    f"A worker process could not be started: {error.strerror}. Use fewer workers."
                 ) from error
         self._its_pipe.close()
         self._sealed = parcel.take_sealed()

@@ -188,7 +188,7 @@ def _check_begun(lab: Lab, sweep: ArchivedSweep) -> None:
 def _taken(lab: Lab, name: str, why: str) -> InputError:
     return InputError(
         f'Lab {lab.folder} holds a sweep "{shown(name)}" already, and {why}. Nothing was imported; store this under '
-        "another name with --as NAME, or in another --lab."
+        "another name with --as NAME, or in another lab."
     )
 
 

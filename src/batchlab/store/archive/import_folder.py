@@ -53,9 +53,7 @@ class ImportFolder:
         self.lab, self.folder = lab, lab.folder / FOLDER
         for path in (self.folder, lab.folder / "sweeps"):
             if path.is_symlink() or (path.exists() and not path.is_dir()):
-                raise InputError(
-                    f"{path} is no folder of a lab. Nothing was imported; remove it, or use another --lab."
-                )
+                raise InputError(f"{path} is no folder of a lab. Nothing was imported; remove it, or use another lab.")
             make_folder(path)
         for name in ("pieces", "sweeps"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
