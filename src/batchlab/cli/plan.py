@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,10 +27,12 @@ from batchlab.cli.options import (
 from batchlab.errors import InputError
 
 if TYPE_CHECKING:
-    from batchlab.analysis import TrainingPlan
+    from batchlab.analysis import Throughput, TrainingPlan
     from batchlab.errors import LabError
 
-MOST_WORKERS = 1_000_000
+MOST_PLANNED_WORKERS = 1_000_000
+"""A plan counts with machines that nobody has yet; `core.limits.MOST_WORKERS` is for processes that are started."""
+
 LEAST_PRICE, MOST_PRICE = 1e-9, 1e9
 
 
@@ -57,7 +59,7 @@ def plan(
     max_workers: Annotated[
         int | None,
         typer.Option(
-            "--max-workers", min=1, max=MOST_WORKERS, help="As many as were measured with a core each, else 1."
+            "--max-workers", min=1, max=MOST_PLANNED_WORKERS, help="As many as were measured with a core each, else 1."
         ),
     ] = None,
     deadline: Annotated[
@@ -76,66 +78,67 @@ def plan(
     if steps is not None and throughput is not None:
         given_lab = None if lab == DEFAULT_LAB else lab
         _check_unused({"a workload": workload, "--sweep": sweep, "--lab": given_lab}, "both --steps and --throughput")
-    problems: list[LabError] = []
-    if steps is not None:
-        made = _given(lab, workload, sweep, steps, throughput, max_workers, price)
-    else:
-        made, problems = _of_lab(lab, workload, sweep, goal, trials, throughput, max_workers, price, deadline)
+    asked = _Asked(lab, workload, sweep, goal, trials, throughput, price, max_workers, deadline)
+    made, problems = asked.plan_of_lab() if steps is None else (asked.plan_of_steps(steps), [])
     _print(made, as_json)
     if out is not None:
         print_figure("plan", made, out / "plan", as_json=as_json)
     fail_on_problems(problems)
 
 
-def _given(
-    lab: Path,
-    workload: str | None,
-    sweep: str | None,
-    steps: str,
-    throughput: str | None,
-    max_workers: int | None,
-    price: float | None,
-) -> TrainingPlan:
-    """Return the plan of given steps; a lab is asked only where step times are not given as well."""
-    from batchlab.plan.given import given_steps, given_throughput
-    from batchlab.plan.lab_plan import given_plan, throughput_of
-    from batchlab.store.lab import Lab
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a plan."""
 
-    curve = given_steps(steps)
-    times = given_throughput(throughput) if throughput is not None else throughput_of(Lab.open(lab), workload, sweep)
-    return given_plan(curve, times, max_workers or times.planned_workers[-1], price)
+    lab: Path
+    workload: str | None
+    sweep: str | None
+    goal: str | None
+    trials: int | None
+    throughput: str | None
+    price: float | None
+    max_workers: int | None
+    deadline: str | None
 
+    def plan_of_steps(self, steps: str) -> TrainingPlan:
+        """Return the plan of given steps; the lab is asked only where step times are not given as well."""
+        from batchlab.plan.given import given_steps
+        from batchlab.plan.lab_plan import given_plan, throughput_of
+        from batchlab.store.lab import Lab
 
-def _of_lab(
-    lab: Path,
-    workload: str | None,
-    sweep: str | None,
-    goal: str | None,
-    trials: int | None,
-    throughput: str | None,
-    max_workers: int | None,
-    price: float | None,
-    deadline: str | None,
-) -> tuple[TrainingPlan, list[LabError]]:
-    from batchlab.analysis.trials.selection import first_trials
-    from batchlab.plan.given import given_deadline, given_throughput
-    from batchlab.plan.lab_plan import needed_throughput
-    from batchlab.plan.train_examples import num_train_examples
-    from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
-    from batchlab.store.lab import Lab
+        curve = given_steps(steps)
+        times = self._given_throughput() or throughput_of(Lab.open(self.lab), self.workload, self.sweep)
+        return given_plan(curve, times, self._workers(times), self.price)
 
-    seconds = None if deadline is None else given_deadline(deadline)
-    given = None if throughput is None else given_throughput(throughput)
-    store = Lab.open(lab)
-    results, summary = summarise_or_exit(store, workload, sweep, goal, trials)
-    check_one_batch_size(results.sweep, summary)
-    times = given or needed_throughput(store, results.sweep)
-    times = replace(times, train_examples=num_train_examples(results.sweep))
-    workers = max_workers or times.planned_workers[-1]
-    made = plan_summary(summary, times, workers, price)
-    if seconds is not None:
-        made = with_deadline(made, [first_trials(study, trials) for study in results.results], seconds, workers)
-    return made, results.problems
+    def plan_of_lab(self) -> tuple[TrainingPlan, list[LabError]]:
+        """Return the plan of what the lab holds, and what of it cannot be read."""
+        from batchlab.analysis.trials.selection import first_trials
+        from batchlab.plan.given import given_deadline
+        from batchlab.plan.lab_plan import needed_throughput
+        from batchlab.plan.train_examples import num_train_examples
+        from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+        from batchlab.store.lab import Lab
+
+        seconds = None if self.deadline is None else given_deadline(self.deadline)
+        given, store = self._given_throughput(), Lab.open(self.lab)
+        results, summary = summarise_or_exit(store, self.workload, self.sweep, self.goal, self.trials)
+        check_one_batch_size(results.sweep, summary)
+        times = given or needed_throughput(store, results.sweep)
+        times = replace(times, train_examples=num_train_examples(results.sweep))
+        made = plan_summary(summary, times, self._workers(times), self.price)
+        if seconds is not None:
+            studies = [first_trials(study, self.trials) for study in results.results]
+            made = with_deadline(made, studies, seconds, self._workers(times))
+        return made, results.problems
+
+    def _given_throughput(self) -> Throughput | None:
+        from batchlab.plan.given import given_throughput
+
+        return None if self.throughput is None else given_throughput(self.throughput)
+
+    def _workers(self, times: Throughput) -> int:
+        """Return how many workers there may be at the most."""
+        return self.max_workers or times.planned_workers[-1]
 
 
 def _print(made: TrainingPlan, as_json: bool) -> None:
