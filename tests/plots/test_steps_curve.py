@@ -204,6 +204,13 @@ def test_published_points_are_rings_with_a_column_and_a_ratio(make_summary):
     assert "published (read off Figure 1)" in words(steps_curve_figure(data))
 
 
+def test_regimes_end_where_batch_sizes_were_tried_though_published_points_lie_beyond(make_summary):
+    panel = steps_curve_data(cnn_summary(make_summary, sizes=(8, 32, 128, 512)), published=True).panel
+
+    assert panel.x_axis.low < 1 < panel.spans[0].left == pytest.approx(8 / 2**0.5)
+    assert panel.x_axis.high > 65_536 > panel.spans[-1].right == pytest.approx(512 * 2**0.5)
+
+
 def test_published_batch_sizes_that_were_not_measured_are_in_the_table(make_summary):
     rows = steps_curve_data(cnn_summary(make_summary, sizes=(1, 8)), published=True).table()
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from batchlab.plots.panel import Axis, Scale, Ticks
 
-_MARGIN = 2**0.5
+MARGIN = 2**0.5
+"""How far a logarithmic axis goes beyond the outermost of its values, as a factor."""
+
 _FAR_APART = 5
 
 
@@ -28,7 +30,7 @@ def log_axis(
     # Guides run far away from the data: show where they leave them, not where they end.
     low = max(min(all_values), min(positive) / reach)
     high = min(max(all_values), max(positive) * reach)
-    return Axis(label, scale, low / _MARGIN, high * _MARGIN, ticks)
+    return Axis(label, scale, low / MARGIN, high * MARGIN, ticks)
 
 
 def linear_axis(label: str, values: Iterable[float | None], window: tuple[float, float] | None = None) -> Axis:

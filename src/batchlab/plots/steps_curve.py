@@ -13,8 +13,9 @@ from batchlab.analysis.answers.steps_to_result import measured_steps
 from batchlab.analysis.text import listed
 from batchlab.plots.answers import answer_label, critical_label, fit_label
 from batchlab.plots.draw import draw_sheet
-from batchlab.plots.panel import AxisValue, Panel, Point, Series, Span
+from batchlab.plots.panel import Axis, AxisValue, Panel, Point, Series, Span
 from batchlab.plots.regime_spans import regime_spans, unknown_span
+from batchlab.plots.scales import MARGIN
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import (
     perfect_series,
@@ -111,7 +112,7 @@ def _panel(summary: WorkloadSummary, beside: PublishedComparison | None) -> Pane
         series=series,
         notes=_notes(summary),
         legend=None,
-        spans=_spans(summary, x_axis.low, x_axis.high),
+        spans=_spans(summary, x_axis),
         axis_values=_critical(summary),
     )
 
@@ -169,7 +170,10 @@ def _critical(summary: WorkloadSummary) -> tuple[AxisValue, ...]:
     return (AxisValue(label, value, fit.b_crit_ci.low, fit.b_crit_ci.high, top=2 * fit.s_min),)
 
 
-def _spans(summary: WorkloadSummary, low: float, high: float) -> tuple[Span, ...]:
+def _spans(summary: WorkloadSummary, axis: Axis) -> tuple[Span, ...]:
+    """Return the regimes as far as batch sizes were tried: published points may lie far outside."""
+    sizes = [row.batch_size for row in summary.rows]
+    low, high = max(axis.low, min(sizes) / MARGIN), min(axis.high, max(sizes) * MARGIN)
     if summary.regimes and summary.regimes.has_few_trials:
         return (unknown_span(low, high),)
     return regime_spans(summary.regimes, low, high)
