@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -123,3 +126,15 @@ def test_a_file_that_is_not_there_ends_with_2(call, tmp_path):
     assert answer.code == 2
     assert "There is no file " in answer.err
     assert "is executed" not in answer.err
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_sleep_while_they_wait_unless_told_otherwise(file, given, expected):
+    """On a busy machine threads that spin took 96 s for a check of 3 s. PyTorch reads the setting as it is loaded."""
+    told = "import os\nprint(os.environ['OMP_WAIT_POLICY'])\n"
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    given_too = {} if given is None else {"OMP_WAIT_POLICY": given}
+    command = [sys.executable, "-m", "batchlab", "check", file(told + RIGHT)]
+    ended = subprocess.run(command, env=environment | given_too, capture_output=True, text=True, check=True)
+
+    assert ended.stdout.splitlines()[0] == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,8 @@ def check(
     One batch is compared with its microbatches, equal and ragged, over workers and padded: norm ratio, relative error,
     cosine, the worst layer, and the cause. Exit code 0: equivalent, 1: not.
     """
+    # Before PyTorch is loaded: threads that spin for one without a core take 60 times as long on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from batchlab.doctor.check_file import check_file
 
     if file.is_file():
