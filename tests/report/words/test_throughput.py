@@ -62,6 +62,15 @@ def test_what_is_measured_too_few_times_says_what_would_give_an_interval():
     ]
 
 
+def test_two_times_deviate_from_no_line():
+    def told(*sizes):
+        times = [StepTimes(batch_size=size, seconds=(0.02 + size / 1400 + size % 3 / 1000,)) for size in sizes]
+        return dict(throughput_facts(Throughput.measured(times).fit))
+
+    assert "Largest deviation from the line" not in told(16, 64)
+    assert told(16, 64, 128)["Largest deviation from the line"] != "0.0 %"
+
+
 def test_a_line_without_an_end_of_throughput_says_so():
     flat = Throughput.measured([StepTimes(batch_size=size, seconds=(0.02,) * 6) for size in (1, 2, 4)])
 

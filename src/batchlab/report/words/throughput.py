@@ -39,8 +39,9 @@ def throughput_facts(fit: ThroughputFit) -> list[tuple[str, str]]:
         ("Time of a step without examples, t0 (95 % interval)", with_interval(fit.t0, fit.t0_interval, 1e-3, "ms")),
         ("Examples per second at large batch sizes, tau", _tau(fit)),
         ("Half of tau at local batch size t0 tau", significant(fit.b_half) if fit.seconds_per_example else "not seen"),
-        ("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"),
     ]
+    if fit.covariance is not None:  # else nothing was left over to deviate: two times lie on a line
+        facts.append(("Largest deviation from the line", f"{100 * fit.worst_residual:.1f} %"))
     if isinstance(fit.all_reduce, StepExchange):
         facts += _link_facts(fit.all_reduce)
         share = with_interval(fit.all_reduce.waited, fit.waited_interval, 0.01, "%")
