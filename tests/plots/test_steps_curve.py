@@ -156,6 +156,12 @@ def test_the_figure_has_logarithmic_axes_with_units(make_summary):
     assert ["1", "4", "16", "64", "256", "1,024"] == [label.get_text() for label in ax.get_xticklabels()]
 
 
+def test_batch_sizes_that_change_on_the_way_are_told_by_their_first(make_summary):
+    panel = steps_curve_data(replace(make_summary(), has_one_batch_size=False)).panel
+
+    assert "First batch size (examples per update); it changes on the way" == panel.x_axis.label
+
+
 def test_the_legend_names_everything_that_is_drawn(make_summary):
     summary = make_summary(seeds=6, unreached=(2048,))
     found = words(steps_curve_figure(steps_curve_data(summary)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from batchlab.plots.regime_spans import regime_spans, unknown_span
 from batchlab.plots.scales import MARGIN
 from batchlab.plots.sheet import Sheet
 from batchlab.plots.steps import (
+    BATCH_SIZE,
     perfect_series,
     published_series,
     steps_axes,
@@ -105,6 +106,8 @@ def steps_curve_figure(data: StepsCurveData) -> ShownFigure:
 def _panel(summary: WorkloadSummary, beside: PublishedComparison | None) -> Panel:
     series = tuple(_series(summary, beside))
     x_axis, y_axis = steps_axes(series, f"Steps to {summary.goal}", ticks="numbers", reach=3.0)
+    if not summary.has_one_batch_size:
+        x_axis = replace(x_axis, label=f"First {BATCH_SIZE[0].lower()}{BATCH_SIZE[1:]}; it changes on the way")
     return Panel(
         title=summary.workload,
         x_axis=x_axis,
