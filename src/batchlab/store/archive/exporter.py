@@ -66,8 +66,8 @@ def _check_names(lab: Lab, sweeps: list[StoredSweep]) -> None:
         if sweep.spec is not None and sweep.spec.workload.is_own_loop:
             raise LabError(
                 f'Sweep "{shown(sweep.name)}" in lab {lab.folder} is of a loop of your own: the published layout has a'
-                " folder for each dataset, model and optimizer, and a loop names none. Nothing was exported; copy the"
-                " lab, or join labs with `batchlab merge`."
+                " folder for each dataset, model and optimizer, and a loop names none. Nothing was exported; name"
+                " another workload with --workload, or copy the lab, or join labs with `batchlab merge`."
             )
         if not is_workload(sweep.workload):
             raise LabError(
@@ -82,7 +82,7 @@ def _check_distinct(sweeps: list[StoredSweep]) -> None:
         if workloads.count(sweep.workload) > 1:
             raise InputError(
                 f"Two sweeps of this lab have the workload {sweep.workload}; the published layout has room for one. "
-                "Export from labs with one sweep for each workload."
+                f"Export one of them, --workload {sweep.name}, or from labs with one sweep for each workload."
             )
 
 
