@@ -70,7 +70,9 @@ class Runner:
                 self._display.say(remark)
             self._fill(executor)
         if not all(run.is_done for run in self._runs.values()):
-            raise Interrupted("Interrupted; every finished pack and the last checkpoints are kept.")
+            raise Interrupted(
+                "Interrupted; every finished pack and the last checkpoints are kept: run the same again to go on."
+            )
 
     def _fill(self, executor: Executor) -> None:
         while True:

@@ -302,7 +302,9 @@ def test_a_run_that_is_stopped_goes_on_without_torchrun(tmp_path):
     run = Torchrun(tmp_path, *given(["sweep.max_steps=200"]))
     run.wait_for_checkpoint()
     run.process.send_signal(signal.SIGTERM)
-    assert run.end()[1] == ["batchlab: Interrupted; every finished pack and the last checkpoints are kept."]
+    assert run.end()[1] == [
+        "batchlab: Interrupted; every finished pack and the last checkpoints are kept: run the same again to go on."
+    ]
 
     for lab in (run.lab, tmp_path / "alone"):
         run_sweep(parsed(["sweep.max_steps=200"]), lab, num_workers=1)
