@@ -156,6 +156,24 @@ def test_right_clipping_beside_another_mistake_is_not_accused(bound):
     assert run(step).causes == (Cause.MEAN_OF_MEANS,)
 
 
+@pytest.mark.parametrize(
+    ("loop", "cause"), [(loops.mean_of_means, Cause.MEAN_OF_MEANS), (loops.ragged_dropped, Cause.DROPPED)]
+)
+def test_a_bound_that_only_parts_of_the_batch_reach_leads_nobody_astray(loop, cause):
+    """Weights are found from the gradients of microbatches alone, which are longer than that of the whole."""
+    lengths = []
+
+    def step(model, microbatches):
+        loop(model, microbatches)
+        lengths.append(nn.utils.clip_grad_norm_(model.parameters(), bound).item())
+
+    bound = 1e9
+    run(step)
+    bound = 1.01 * lengths[0]
+
+    assert run(step).causes == (cause,)
+
+
 def test_weight_decay_by_hand_is_not_clipping():
     def step(model, microbatches):
         loops.mean_of_means(model, microbatches)

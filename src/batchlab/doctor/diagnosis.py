@@ -52,14 +52,14 @@ class Diagnosis:
 
     @cached_property
     def _active(self) -> Off:
-        """What of all that can be switched off changes a gradient here."""
+        """What of all that can be switched off changes a gradient here; a bound on it might change another one."""
         return frozenset(each for each in Condition if self.bench.can_repeat and self._is_active(each))
 
     def _is_active(self, condition: Condition) -> bool:
         off = frozenset({condition})
         try:
-            if condition == Condition.CLIPPING and not self._is_unbounded(off):
-                return False
+            if condition == Condition.CLIPPING:  # the gradient of a part may reach a bound that this one does not
+                return self._is_unbounded(off)
             if condition == Condition.DROPOUT and not self._is_random(off):
                 return False
             return self._differ(self.bench.found(self.cut, off), self.bench.found(self.cut)) or self._differ(
@@ -93,7 +93,8 @@ class Diagnosis:
             found, unbounded = (self.bench.found(self.cut, off) for off in (live, self._active))
             is_shorter = factor_between(found, unbounded, self.tolerance) is not None
             return (
-                not is_shorter
+                self._differ(found, unbounded)
+                and not is_shorter
                 and factor_between(self._whole(live), self._whole(self._active), self.tolerance) is not None
             )
         parts = [self.bench.alone(rows, live) for rows in self.cut.microbatches]
