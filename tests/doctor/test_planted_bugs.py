@@ -174,6 +174,19 @@ def test_a_bound_that_only_parts_of_the_batch_reach_leads_nobody_astray(loop, ca
     assert run(step).causes == (cause,)
 
 
+def test_the_evidence_is_of_the_gradients_in_the_table():
+    """Clipping that is no cause is not switched off in the numbers that are told."""
+
+    def step(model, microbatches):
+        loops.right_alone(model, microbatches)
+        nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+
+    (row,) = run(step, LanguageModel(nn.BatchNorm1d(8)), cuts=[(4, 4)]).rows
+
+    assert [finding.cause for finding in row.findings] == [Cause.BATCH_NORM]
+    assert row.findings[0].evidence.endswith(f", else {row.comparison.relative_error:.2g}")
+
+
 def test_weight_decay_by_hand_is_not_clipping():
     def step(model, microbatches):
         loops.mean_of_means(model, microbatches)

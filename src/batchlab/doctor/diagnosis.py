@@ -39,11 +39,13 @@ class Diagnosis:
         if random is not None:
             return [random]
         if self.bench.can_repeat and self._error(self._active) <= self.tolerance:
-            return [self._switched(each) for each in sorted(self._active) if self._is_needed(each)]
+            needed = frozenset(each for each in self._active if self._is_needed(each))
+            return [self._switched(each, needed) for each in sorted(needed)]
         if self.cut.padding != "as it is":
             return self._of_padding()
         weights = Weights(self.bench, self.cut, self._active, self.tolerance)
-        return [*weights.findings(), *(self._switched(each) for each in sorted(self._active) if self._also(each))]
+        also = (each for each in sorted(self._active) if self._also(each))
+        return [*weights.findings(), *(self._switched(each, self._active) for each in also)]
 
     def _not_finite(self) -> Finding:
         bad = [rows for rows in self.cut.microbatches if not self.bench.alone(rows).is_finite]
@@ -100,8 +102,8 @@ class Diagnosis:
         parts = [self.bench.alone(rows, live) for rows in self.cut.microbatches]
         return combination(self._whole(live), parts).rest > self.tolerance
 
-    def _switched(self, condition: Condition) -> Finding:
-        before, after = self._error(self._active - {condition}), self._error(self._active)
+    def _switched(self, condition: Condition, off: Off) -> Finding:
+        before, after = self._error(off - {condition}), self._error(off)
         return Finding(Cause(condition), f"{WITHOUT[condition]} the relative error is {after:.2g}, else {before:.2g}")
 
     def _error(self, off: Off) -> float:
