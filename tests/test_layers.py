@@ -41,7 +41,7 @@ ALLOWED = {
         *("spec", "store", "report", "link"),
     },
     "plan": {
-        *("errors", "core", "data", "published", "search", "engine", "store", "analysis", "report", "run"),
+        *("errors", "core", "data", "published", "search", "engine", "store", "analysis", "run"),
         "link",
     },
     "own": {"errors", "processes", "core", "data", "optim", "engine", "loops", "spec"},
@@ -150,7 +150,7 @@ TORCHLESS = [
     "batchlab.engine.torch_trainer",
     "batchlab.models.registry",
     "batchlab.optim.registry",
-    "batchlab.plan.lab_plan",
+    "batchlab.report.lab_plan",
     "batchlab.plan.scaling",
     "batchlab.plots",
     "batchlab.report",

@@ -21,7 +21,7 @@ from batchlab.link.hub import check_link
 from batchlab.link.link import Link
 from batchlab.plan import scaling, teams
 from batchlab.plan.scaling import measure_throughput
-from batchlab.report.planned import measured_throughput
+from batchlab.report.step_times import measured_throughput
 from batchlab.report.words.plan import plan_notes
 from batchlab.run.executors.here import HereExecutor
 from batchlab.run.trainers import make_trainer

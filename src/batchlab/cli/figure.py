@@ -210,7 +210,7 @@ def _draw_of_lab(store: Lab, names: Sequence[str], out: Path, options: Mapping[s
 
 def _times(store: Lab, sweep: StoredSweep) -> Throughput | None:
     """Return measured step times; None where there are none, or where steps do not all take the same time."""
-    from batchlab.report.planned import find_throughput
+    from batchlab.report.step_times import find_throughput
 
     is_steady = sweep.spec is not None and not sweep.spec.workload.schedules_batch_size
     return find_throughput(store, sweep)[0] if is_steady else None
@@ -218,8 +218,8 @@ def _times(store: Lab, sweep: StoredSweep) -> Throughput | None:
 
 def _draw_of_throughput(store: Lab, asked: _Asked) -> None:
     """Draw what follows from stored step times."""
-    from batchlab.plan.lab_plan import needed_throughput
-    from batchlab.report.planned import check_one_batch_size, plan_summary
+    from batchlab.report.lab_plan import check_one_batch_size, plan_summary
+    from batchlab.report.step_times import needed_throughput
 
     results, summary = asked.summarise(store, asked.one_sweep())
     check_one_batch_size(results.sweep, summary)

@@ -103,7 +103,8 @@ class _Asked:
     def plan_of_steps(self, steps: str) -> TrainingPlan:
         """Return the plan of given steps; the lab is asked only where step times are not given as well."""
         from batchlab.plan.given import given_steps
-        from batchlab.plan.lab_plan import given_plan, throughput_of
+        from batchlab.report.lab_plan import given_plan
+        from batchlab.report.step_times import throughput_of
         from batchlab.store.lab import Lab
 
         curve = given_steps(steps)
@@ -114,9 +115,9 @@ class _Asked:
         """Return the plan of what the lab holds, and what of it cannot be read."""
         from batchlab.analysis.trials.selection import first_trials
         from batchlab.plan.given import given_deadline
-        from batchlab.plan.lab_plan import needed_throughput
         from batchlab.plan.train_examples import num_train_examples
-        from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+        from batchlab.report.lab_plan import check_one_batch_size, plan_summary, with_deadline
+        from batchlab.report.step_times import needed_throughput
         from batchlab.store.lab import Lab
 
         seconds = None if self.deadline is None else given_deadline(self.deadline)

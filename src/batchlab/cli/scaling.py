@@ -167,7 +167,7 @@ def _stored(name: str, lab: Path, changes: Sequence[str]) -> Sweep | None:
 
 def _measure(take: Callable[[], ThroughputRecord], lab: Path) -> tuple[Throughput, Path]:
     """Measure and store; the lab is locked meanwhile, so that nobody trains in it beside the measurement."""
-    from batchlab.report.planned import measured_throughput
+    from batchlab.report.step_times import measured_throughput
     from batchlab.store.lab import Lab
     from batchlab.store.throughput import make_place, save_throughput
 

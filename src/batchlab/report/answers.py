@@ -11,7 +11,7 @@ from batchlab.analysis.summary import WorkloadSummary
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
-from batchlab.report.planned import plan_of
+from batchlab.report.lab_plan import plan_of
 from batchlab.report.shown import ShownSummary
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.stored_sweep import StoredSweep

@@ -14,7 +14,7 @@ from batchlab.core.sweep import Sweep
 from batchlab.errors import LabError
 from batchlab.report.answers import has_measured, read_results, shortfalls, summarise_results
 from batchlab.report.findings import Findings
-from batchlab.report.planned import plan_of
+from batchlab.report.lab_plan import plan_of
 from batchlab.report.tables import published_beside
 from batchlab.store.lab import Lab, SweepResults
 from batchlab.store.rejected import count_rejected

@@ -23,7 +23,7 @@ from batchlab.core.goal import Goal
 from batchlab.core.protocol import Protocol
 from batchlab.errors import InputError
 from batchlab.plots import plan_data
-from batchlab.report.planned import check_one_batch_size, plan_summary, with_deadline
+from batchlab.report.lab_plan import check_one_batch_size, plan_summary, with_deadline
 from batchlab.report.words.plan import plan_answer, plan_line, plan_notes, plan_table
 from batchlab.store.stored_sweep import StoredSweep
 
