@@ -7,7 +7,7 @@ from typing import Any
 
 from batchlab.run.errand import Errand
 from batchlab.run.executors.deaths import Deaths
-from batchlab.run.executors.executor import Executor, Failed, Finished, Lost
+from batchlab.run.executors.executor import Executor, Failed, Finished, Lost, TaskKey
 
 
 def do_errand(
@@ -17,8 +17,8 @@ def do_errand(
 
     Where its worker dies it is done again, a few times.
     """
-    deaths, size = Deaths(), errand.study.batch_size
-    executor.submit(size, errand)
+    deaths, key = Deaths(), TaskKey(errand.study.batch_size)
+    executor.submit(key, errand)
     while True:
         events = list(executor.events(quiet_seconds))
         for event in events:
@@ -27,7 +27,7 @@ def do_errand(
             if isinstance(event, Finished):
                 return event.result
             if isinstance(event, Lost):
-                deaths.add(event, f"{errand.doing} at batch size {size}", saves=False)
-                executor.submit(size, errand)
+                deaths.add(event, f"{errand.doing} at batch size {key.batch_size}", saves=False)
+                executor.submit(key, errand)
         if not events:
             on_quiet()

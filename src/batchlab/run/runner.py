@@ -18,7 +18,18 @@ from batchlab.run.displays import Display
 from batchlab.run.errand import CalibrateTask
 from batchlab.run.executors.choose import StartExecutor
 from batchlab.run.executors.deaths import Deaths
-from batchlab.run.executors.executor import Event, Executor, Failed, Finished, Lost, Paused, Progress, Saved
+from batchlab.run.executors.executor import (
+    Event,
+    Executor,
+    Failed,
+    Finished,
+    Lost,
+    Paused,
+    Progress,
+    Saved,
+    Stopped,
+    TaskKey,
+)
 from batchlab.run.os_signals import handled_by
 from batchlab.run.pack import spell_trials
 from batchlab.run.pack_size_cache import Calibration
@@ -27,7 +38,6 @@ from batchlab.run.resume import UnusableCheckpointError
 from batchlab.run.study_run import StudyRun
 from batchlab.store.set_aside import SetAside
 
-CALIBRATE = "calibrate"
 TICK_SECONDS = 0.5
 PATIENCE_SECONDS = 10.0
 """After which a stop that is not done is spoken of: a loop of the user's own hears of it when it next reports."""
@@ -98,21 +108,22 @@ class Runner:
                 progress.is_measuring = True
                 self._num_running += 1
                 task = CalibrateTask(run.study, run.study.metaparameters(run.record.points[0]))
-                executor.submit((batch_size, CALIBRATE), task)
+                executor.submit(TaskKey(batch_size), task)
             while executor.num_idle and (named_task := run.take_task()):
                 name, pack_task = named_task
                 self._num_running += 1
                 progress.start(name, len(pack_task.points))
-                executor.submit((batch_size, name), pack_task, run.shelf(name))
+                executor.submit(TaskKey(batch_size, name), pack_task, run.shelf(name))
 
     def _take(self, event: Event) -> None:
         """Take note of what has become of a task; an error ends the run, but for that of a checkpoint."""
         if isinstance(event, Failed) and not isinstance(event.error, UnusableCheckpointError):
             raise event.error
-        batch_size, name = event.key
-        run, progress = self._runs[batch_size], self._progress[batch_size]
+        assert event.key is not None
+        run, pack = self._runs[event.key.batch_size], event.key.pack
         if isinstance(event, Progress):
-            progress.advance(name, event.standing)
+            assert pack is not None
+            self._progress[event.key.batch_size].advance(pack, event.standing)
             return
         if not isinstance(event, Lost):
             self._deaths.forget(event.key)
@@ -120,19 +131,24 @@ class Runner:
             return
         self._num_running -= 1
         if isinstance(event, Lost):
-            self._go_on_without(event, run, name)
-        elif isinstance(event, Failed):
-            self._set_aside(run.shelf(name).path, event.error)
-            run.put_back(name, has_paused=False)
-        elif isinstance(event, Paused):
-            run.put_back(name, has_paused=True)
-        elif isinstance(event, Finished) and name == CALIBRATE:
+            self._go_on_without(event, run, pack)
+        elif pack is not None:
+            self._take_end(event, run, pack)
+        elif isinstance(event, Finished):
             self._use_calibration(run, Calibration(*event.result))
+
+    def _take_end(self, event: Failed | Finished | Paused | Stopped, run: StudyRun, pack: str) -> None:
+        """Take note of how a pack has ended."""
+        if isinstance(event, Failed):
+            self._set_aside(run.shelf(pack).path, event.error)
+            run.put_back(pack, has_paused=False)
+        elif isinstance(event, Paused):
+            run.put_back(pack, has_paused=True)
         elif isinstance(event, Finished):
             if event.result.remark:
                 self._display.say(event.result.remark)
-            run.keep_part(name, event.result)
-            progress.finish(name)
+            run.keep_part(pack, event.result)
+            self._progress[run.study.batch_size].finish(pack)
 
     def _use_calibration(self, run: StudyRun, measured: Calibration) -> None:
         """Train a study's trials in packs of the size that was measured, and remember it for the next run."""
@@ -141,16 +157,16 @@ class Runner:
         progress.seconds_per_trial_step, progress.is_measuring = measured.seconds_per_trial_step, False
         run.choose_pack_size(measured.pack_size)
 
-    def _go_on_without(self, lost: Lost, run: StudyRun, name: str) -> None:
+    def _go_on_without(self, lost: Lost, run: StudyRun, pack: str | None) -> None:
         """Line up again what a worker was at that died, unless too many have; the first is spoken of."""
         size, is_first = run.study.batch_size, not self._deaths.has_any
-        if name == CALIBRATE:
+        if pack is None:
             self._deaths.add(lost, f"{CalibrateTask.doing} at batch size {size}", saves=False)
             self._progress[size].is_measuring = False
         else:
-            work = f"training {spell_trials(run.trials_of(name))} at batch size {size}"
+            work = f"training {spell_trials(run.trials_of(pack))} at batch size {size}"
             self._deaths.add(lost, work, saves=True)
-            run.put_back(name, has_paused=False)
+            run.put_back(pack, has_paused=False)
         if is_first:
             self._display.say(f"A worker died ({lost.why}): another resumes its task from the last checkpoint.")
 

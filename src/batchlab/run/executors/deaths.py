@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from batchlab.errors import TrialError
-from batchlab.run.executors.executor import Lost
+from batchlab.run.executors.executor import Lost, TaskKey
 
 MOST_DEATHS = 3
 """In a row, without a checkpoint in between."""
@@ -16,7 +15,7 @@ class Deaths:
     """Counts, for each task, the workers that died at it since it last got on."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Any] = Counter()
+        self._counts: Counter[TaskKey] = Counter()
         self.has_any = False
 
     def add(self, lost: Lost, work: str, *, saves: bool) -> None:
@@ -31,7 +30,7 @@ class Deaths:
             way = "" if lost.ended_itself else _way_out(saves)
             raise TrialError(f"The worker {work} died {MOST_DEATHS} times in a row{while_saving} ({lost.why}).{way}")
 
-    def forget(self, key: Any) -> None:
+    def forget(self, key: TaskKey) -> None:
         """Take note that a task has got on."""
         self._counts.pop(key, None)
 

@@ -35,10 +35,19 @@ from batchlab.run.standing import Standing
 
 
 @dataclass(frozen=True)
+class TaskKey:
+    """Which task an event is of: a pack of a study, or an errand about the study."""
+
+    batch_size: int
+    pack: str | None = None
+    """Its name in the study; None of an errand."""
+
+
+@dataclass(frozen=True)
 class Progress:
     """How far a pack is, after an evaluation."""
 
-    key: Any
+    key: TaskKey
     standing: Standing
 
 
@@ -46,14 +55,14 @@ class Progress:
 class Saved:
     """A pack whose checkpoint was just kept."""
 
-    key: Any
+    key: TaskKey
 
 
 @dataclass(frozen=True)
 class Finished:
     """A task's result: a PackResult, or what an errand returned."""
 
-    key: Any
+    key: TaskKey
     result: Any
 
 
@@ -61,21 +70,21 @@ class Finished:
 class Stopped:
     """A task that a stop signal ended; its checkpoint is kept."""
 
-    key: Any
+    key: TaskKey
 
 
 @dataclass(frozen=True)
 class Paused:
     """A pack that makes way for others; its checkpoint is kept."""
 
-    key: Any
+    key: TaskKey
 
 
 @dataclass(frozen=True)
 class Lost:
     """A task whose worker died."""
 
-    key: Any
+    key: TaskKey
     why: str
     """How it ended, such as `exit code -9: it was killed`."""
 
@@ -87,7 +96,9 @@ class Lost:
 class Failed:
     """A task that raised: the error to raise in the parent."""
 
-    key: Any
+    key: TaskKey | None
+    """None of a worker that had none yet, and could not even start."""
+
     error: BatchlabError
 
 
@@ -110,7 +121,7 @@ class Executor(Protocol):
         """How many workers wait for a task."""
         ...
 
-    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
+    def submit(self, key: TaskKey, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; a pack comes with the shelf on which its checkpoints are kept."""
         ...
 

@@ -24,7 +24,7 @@ from batchlab.engine.shared import nameless_file
 from batchlab.errors import BatchlabError, LostOthersError
 from batchlab.link.hub_process import Joined
 from batchlab.link.namespace import enter
-from batchlab.run.executors.executor import Event, Failed
+from batchlab.run.executors.executor import Event, Failed, TaskKey
 from batchlab.run.executors.gpus import gpu_variables
 from batchlab.run.executors.local import LocalExecutor, Worker
 from batchlab.run.executors.parcel import Content, Descriptor, Parcel
@@ -87,7 +87,7 @@ class _Gang:
         self, number: int, variables: Sequence[Mapping[str, str]], timeout: float, link: Joined | None = None
     ) -> None:
         self._number, self._variables, self._timeout, self._link = number, variables, timeout, link
-        self.key: Any = None
+        self.key: TaskKey | None = None
         self._members: list[WorkerProcess] = []
         self._pulse = Pulse(len(variables))
         self._watch: Watch | None = None

@@ -6,10 +6,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any
 
 from batchlab.engine.base import Trainer
-from batchlab.run.executors.executor import Event, Passing, Task
+from batchlab.run.executors.executor import Event, Passing, Task, TaskKey
 from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.shelf import Shelf
@@ -22,7 +21,7 @@ class HereExecutor:
         self._noticeboard = Noticeboard(batch_sizes, num_workers=1)
         self._bench = Bench(0, lambda: (trainer, self._noticeboard), lambda event: self._events.put(event))
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._key: Any = None
+        self._key: TaskKey | None = None
         self._thread: threading.Thread | None = None
 
     @property
@@ -35,7 +34,7 @@ class HereExecutor:
         """One while nothing is trained."""
         return int(self._key is None)
 
-    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
+    def submit(self, key: TaskKey, task: Task, shelf: Shelf | None = None) -> None:
         """Begin a task; `key` comes back with its events."""
         self._key = key
 

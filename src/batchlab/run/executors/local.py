@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from batchlab.engine.base import Trainer
 from batchlab.errors import InputError
 from batchlab.processes import end_if_imported_by_worker, start_tracker
-from batchlab.run.executors.executor import Event, Failed, Lost, Passing, Task
+from batchlab.run.executors.executor import Event, Failed, Lost, Passing, Task, TaskKey
 from batchlab.run.executors.gpus import gpu_variables
 from batchlab.run.executors.noticeboard import Noticeboard
 from batchlab.run.executors.parcel import Content, Parcel
@@ -27,7 +27,7 @@ from batchlab.run.shelf import Shelf
 class Worker(Protocol):
     """One worker of the contract, as this process sees it: a process, or several that do one task together."""
 
-    key: Any
+    key: TaskKey | None
     """Of its task; None while it is idle."""
 
     @property
@@ -94,7 +94,7 @@ class LocalExecutor:
         """How many workers wait for a task, those included that have to be started anew."""
         return sum(worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
+    def submit(self, key: TaskKey, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         number, worker = next((number, each) for number, each in enumerate(self._workers) if each.key is None)
         if not worker.pipes:
@@ -195,7 +195,7 @@ class _Single(WorkerProcess):
 
     def __init__(self, number: int, variables: Mapping[str, str]) -> None:
         super().__init__(_Serving(number), variables)
-        self.key: Any = None
+        self.key: TaskKey | None = None
 
     @property
     def pipes(self) -> Sequence[Connection]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from batchlab.engine.base import Trainer
 from batchlab.errors import InputError, TrialError
-from batchlab.run.executors.executor import Event, Lost, Passing, Saved, Task
+from batchlab.run.executors.executor import Event, Lost, Passing, Saved, Task, TaskKey
 from batchlab.run.executors.noticeboard import FAR
 from batchlab.run.executors.work import Bench, attempt
 from batchlab.run.executors.worker import WORKER_VARIABLES
@@ -36,7 +36,7 @@ NO_ROOM_SECONDS = 60.0
 class _Kept:
     """A checkpoint on its way to the shelf of a task."""
 
-    key: Any
+    key: TaskKey
     checkpoint: Checkpoint
 
 
@@ -83,7 +83,7 @@ class _Heard:
 class _Sender:
     """Keeps checkpoints by sending them to the side that holds the lab."""
 
-    key: Any
+    key: TaskKey
     send: Callable[[Any], None]
     loop: Path | None = None
 
@@ -112,7 +112,7 @@ class _Actor:
         """Take note of what others have told."""
         self._heard.hear(ends, is_stopping)
 
-    def work(self, key: Any, task: Task, ends: dict[int, int], is_stopping: bool) -> Iterator[Any]:
+    def work(self, key: TaskKey, task: Task, ends: dict[int, int], is_stopping: bool) -> Iterator[Any]:
         """Do a task, and yield all that happens on the way and how it ended."""
         self._heard.hear(ends, is_stopping)
 
@@ -136,7 +136,7 @@ class _Worker:
     is_there: Any
     """Its answer, once it has found room."""
 
-    key: Any = None
+    key: TaskKey | None = None
     shelf: Shelf | None = None
     events: Any = None
     has_room: bool = False
@@ -202,7 +202,7 @@ class RayExecutor:
             self._wait_for_room()
         return sum(worker.has_room and worker.key is None for worker in self._workers)
 
-    def submit(self, key: Any, task: Task, shelf: Shelf | None = None) -> None:
+    def submit(self, key: TaskKey, task: Task, shelf: Shelf | None = None) -> None:
         """Give a task to an idle worker; `key` comes back with its events."""
         worker = self._idle_worker()
         worker.key, worker.shelf = key, shelf

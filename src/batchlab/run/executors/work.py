@@ -7,12 +7,12 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from batchlab.engine.base import Trainer
 from batchlab.errors import BatchlabError, Interrupted, TrainerError, TrialError, shown, spelled
 from batchlab.loops.base import LoopTrainer
-from batchlab.run.executors.executor import Event, Failed, Finished, Paused, Progress, Saved, Stopped, Task
+from batchlab.run.executors.executor import Event, Failed, Finished, Paused, Progress, Saved, Stopped, Task, TaskKey
 from batchlab.run.loop_trial import follow_trial
 from batchlab.run.pack import Hooks, PackResult, PackTask, train_pack
 from batchlab.run.standing import Standing
@@ -67,7 +67,7 @@ class Bench:
     tell: Callable[[Event], None]
 
 
-def attempt(key: Any, task: Task, bench: Bench, keeper: Keeper | None) -> Event:
+def attempt(key: TaskKey, task: Task, bench: Bench, keeper: Keeper | None) -> Event:
     """Do a task and return how it ended; a pack comes with who keeps its checkpoints."""
     try:
         trainer, shared = bench.content()
@@ -112,7 +112,7 @@ def _train(task: PackTask, trainer: Trainer, hooks: Hooks, keeper: Keeper) -> Pa
     return train_pack(trainer, task, hooks)
 
 
-def _hooks(key: Any, task: PackTask, bench: Bench, shared: Shared, keeper: Keeper) -> Hooks:
+def _hooks(key: TaskKey, task: PackTask, bench: Bench, shared: Shared, keeper: Keeper) -> Hooks:
     size, told, has_saved = task.study.batch_size, 0.0, False
 
     def tell(standing: Standing) -> None:
