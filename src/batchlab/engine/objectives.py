@@ -35,8 +35,8 @@ class Objective(Protocol):
     is_per_token: bool
     """Whether a batch's loss is averaged over its tokens, not its examples."""
 
-    def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
-        """Return [K]: the sums of the losses; `smoothing` [K, 1] is of labels that are one class each."""
+    def loss_sums(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return [K]: the sums of the losses."""
         ...
 
     def scores(self, num_trials: int) -> Scores:
@@ -49,10 +49,12 @@ class Classification:
 
     is_per_token = False
 
-    def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
-        """Return the sums of the cross entropies with labels that are smoothed as `smoothed_cross_entropies` tells."""
-        if smoothing is None:
-            return cross_entropies(logits, labels).sum(1)
+    def loss_sums(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the sums of the cross entropies."""
+        return cross_entropies(logits, labels).sum(1)
+
+    def smoothed_loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor) -> Tensor:
+        """Return the sums of the cross entropies with labels that are smoothed by `smoothing` [K, 1]."""
         return smoothed_cross_entropies(logits, labels, smoothing).sum(1)
 
     def scores(self, num_trials: int) -> Scores:
@@ -65,7 +67,7 @@ class LanguageModel:
 
     is_per_token = True
 
-    def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
+    def loss_sums(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the sums of the tokens' cross entropies."""
         losses = F.cross_entropy(logits.flatten(0, 2), labels.flatten().long(), ignore_index=PADDING, reduction="none")
         return losses.view(len(labels), -1).sum(1)
@@ -83,7 +85,7 @@ class MultiLabel:
 
     is_per_token = False
 
-    def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
+    def loss_sums(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the sums of the examples' losses."""
         losses = F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype), reduction="none")
         return losses.mean(2).sum(1)

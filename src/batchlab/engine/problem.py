@@ -15,7 +15,7 @@ from batchlab.data.base import ImageView
 from batchlab.engine.evaluate import evaluate
 from batchlab.engine.forward import Forward
 from batchlab.engine.noise import Noise
-from batchlab.engine.objectives import Objective, count_tokens
+from batchlab.engine.objectives import Classification, Objective, count_tokens
 from batchlab.engine.source import Microbatch, Source
 from batchlab.engine.trainable import Trainable, seed_modules
 from batchlab.models.base import Network
@@ -40,9 +40,14 @@ class Problem(Trainable):
         inputs = forward.in_precision(self.view(microbatch.inputs, noise.cuts))
         return forward.logits(inputs, noise.masks)
 
-    def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
+    def loss_sums(self, outputs: Tensor, microbatch: Microbatch) -> Tensor:
         """Return the sums [K] that the objective makes of logits and labels."""
-        return self.objective.loss_sums(outputs, microbatch.labels, smoothing)
+        return self.objective.loss_sums(outputs, microbatch.labels)
+
+    def smoothed_loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor) -> Tensor:
+        """Return the sums [K] with labels smoothed by `smoothing` [K, 1], which are one class each."""
+        assert isinstance(self.objective, Classification)
+        return self.objective.smoothed_loss_sums(outputs, microbatch.labels, smoothing)
 
     def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:
         """Return how many examples some microbatches have, or [K]: how many tokens."""

@@ -22,6 +22,7 @@ from batchlab.engine.noise import Noise
 from batchlab.engine.observer import Observer
 from batchlab.engine.observing import Observing
 from batchlab.engine.parameters import ParameterMatrix
+from batchlab.engine.problem import Problem
 from batchlab.engine.source import Batch, Microbatch
 from batchlab.engine.timetable import Timetable
 from batchlab.engine.trainable import Trainable
@@ -149,7 +150,11 @@ class TorchProgram(Lockstep):
         with self._autocast:
             outputs = self._problem.outputs(self._forward, microbatch, noise)
         outputs = in_dtype(outputs, self._parameters.values.dtype)
-        return self._problem.loss_sums(outputs, microbatch, self._timetable.columns.get("label_smoothing"))
+        smoothing = self._timetable.columns.get("label_smoothing")
+        if smoothing is None:
+            return self._problem.loss_sums(outputs, microbatch)
+        assert isinstance(self._problem, Problem)  # of classification: checks/study.py
+        return self._problem.smoothed_loss_sums(outputs, microbatch, smoothing)
 
     def evaluate(self) -> dict[str, np.ndarray]:
         """Return `split/metric` of the live trials, and what observers report."""

@@ -53,8 +53,8 @@ class Trainable(ABC):
         """Return what the networks say of some examples: [K, ...]."""
 
     @abstractmethod
-    def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
-        """Return [K]: the sums of the losses; `smoothing` [K, 1] is of labels that are one class each."""
+    def loss_sums(self, outputs: Tensor, microbatch: Microbatch) -> Tensor:
+        """Return [K]: the sums of the losses."""
 
     @abstractmethod
     def weight(self, microbatches: Sequence[Microbatch]) -> Tensor | int:

@@ -24,7 +24,7 @@ class OwnObjective:
     def __init__(self, loss: Measure, metrics: Mapping[str, Measure]) -> None:
         self._loss, self._metrics = loss, dict(metrics)
 
-    def loss_sums(self, logits: Tensor, labels: Tensor, smoothing: Tensor | None = None) -> Tensor:
+    def loss_sums(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss [K] of each trial's batch times its number of examples."""
         if len(logits) == 1:
             losses = self._loss_of_one(logits[0], labels[0]).unsqueeze(0)

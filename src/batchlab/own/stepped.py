@@ -50,7 +50,7 @@ class Stepped(Trainable):
         content = each_tensor(microbatch.content, forward.in_precision)
         return checked_loss(self.training_step(forward.network, content)).view(1)
 
-    def loss_sums(self, outputs: Tensor, microbatch: Microbatch, smoothing: Tensor | None = None) -> Tensor:
+    def loss_sums(self, outputs: Tensor, microbatch: Microbatch) -> Tensor:
         """Return the loss [1] times the number of examples."""
         return outputs * (microbatch.part.stop - microbatch.part.start)
 
