@@ -10,12 +10,12 @@ from torch import nn
 
 from batchlab.core.tokens import PADDING
 from batchlab.core.workload import Named
-from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import Point
 from batchlab.engine.forward import Packed, Single, Vectorised
 from batchlab.engine.objectives import OBJECTIVES
 from batchlab.engine.observer import Observer, observed_metrics
+from batchlab.engine.order import ExampleOrder
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from batchlab.data.order import ExampleOrder
+from batchlab.engine.order import ExampleOrder
 
 
 @pytest.mark.parametrize("num_examples", [1, 2, 10, 1297])

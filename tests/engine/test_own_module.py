@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import nn
 
 from batchlab.core.seeds import Stream
-from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import Point
 from batchlab.engine.global_random import torch_seed
 from batchlab.engine.microbatch import ghost_size_of
 from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.order import ExampleOrder
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split

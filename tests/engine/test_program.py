@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 
 from batchlab.core.seeds import Stream, generator
-from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import LOSS_BOUND, Point
 from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.order import ExampleOrder
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.source import Split

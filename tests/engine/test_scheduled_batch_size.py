@@ -15,10 +15,10 @@ from batchlab.core.seeds import Stream, generator
 from batchlab.core.space import SearchSpace
 from batchlab.core.sweep import Sweep
 from batchlab.core.workload import Named
-from batchlab.data.order import ExampleOrder
 from batchlab.engine import program as program_module
 from batchlab.engine.base import Point, wanted_pack_size
 from batchlab.engine.objectives import OBJECTIVES
+from batchlab.engine.order import ExampleOrder
 from batchlab.engine.problem import Problem
 from batchlab.engine.program import TorchProgram
 from batchlab.engine.quadratic import QuadraticTrainer

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
-from batchlab.data.order import ExampleOrder
 from batchlab.engine.base import Point
+from batchlab.engine.order import ExampleOrder
 from batchlab.errors import InputError, SpecError, TrainerError
 from batchlab.run.run_sweep import run_sweep
 from tests.states import equal, trained

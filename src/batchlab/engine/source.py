@@ -18,8 +18,8 @@ from torch import Tensor
 
 from batchlab.core.clock import Clock, constant_examples
 from batchlab.core.study import Study
-from batchlab.data.order import ExampleOrder
 from batchlab.engine.gang.share import Share
+from batchlab.engine.order import ExampleOrder
 
 
 class Microbatch(Protocol):

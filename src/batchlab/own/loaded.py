@@ -14,8 +14,8 @@ from torch import Tensor
 
 from batchlab.core.clock import Clock, Clocks
 from batchlab.core.study import Study
-from batchlab.data.order import ExampleOrder
 from batchlab.engine.gang.share import Share
+from batchlab.engine.order import ExampleOrder
 from batchlab.engine.source import Batch, Batches, Microbatch, cut_places
 from batchlab.own.content import copied, moved, num_bytes
 from batchlab.own.loading import read
