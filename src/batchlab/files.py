@@ -18,7 +18,7 @@ from typing import IO, Any
 import pydantic_core
 
 from batchlab.errors import VERIFY, DamagedError, InputError, LabError, StorageError, UnreadableError, shown
-from batchlab.held import check_folder
+from batchlab.locked_folders import check_folder
 from batchlab.processes import is_running
 
 TEMPORARY = ".tmp"

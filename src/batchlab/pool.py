@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from batchlab.errors import BatchlabError
-from batchlab.held import Held, all_held, take_up
+from batchlab.locked_folders import Held, all_held, take_up
 from batchlab.processes import (
     die_with_parent,
     start_tracker,

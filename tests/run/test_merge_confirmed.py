@@ -12,7 +12,7 @@ from batchlab.run.merge.same_rows import check_same_rows
 from batchlab.run.pack import Hooks, train_pack
 from batchlab.run.study_run import StudyRun
 from batchlab.store.lab import Lab
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 GOAL_AT = {0: 20, 1: 30, replicate_id(0, 1): 10, replicate_id(0, 2): 40, replicate_id(1, 1): 50}
 """Trials 0 and 1 meet the goal, trials 2 and 3 never: two points are there to be confirmed."""

@@ -20,7 +20,7 @@ from batchlab.store.migrations import FORMAT
 from batchlab.store.rejected import Rejected, add_rejected, read_rejected
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, read_throughputs, save_throughput
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 OLD_LABS = Path(__file__).parents[1] / "store" / "labs"
 

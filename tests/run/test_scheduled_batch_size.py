@@ -23,7 +23,7 @@ from batchlab.store.archive.importer import import_archive
 from batchlab.store.lab import Lab
 from batchlab.store.query import connect
 from batchlab.store.study_folder import StudyFolder
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 STAIRS = {"name": "staircase", "of": "batch_size", "stage_factor": 2, "stage_limit": 64}
 

@@ -14,7 +14,7 @@ from batchlab.run.merge.labs import merge_labs
 from batchlab.store.lab import Lab
 from batchlab.store.status import sweep_statuses
 from batchlab.verify.accept import accept_edit
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 PLACES = {

@@ -21,7 +21,7 @@ from batchlab.run.study_run import StudyRun
 from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.seal import read_sealed, write_sealed
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 FINISHED, RUNNING = "finished", "running"

@@ -14,8 +14,8 @@ import pytest
 
 from batchlab.errors import LabError, LabLockedError, LabLostError, StorageError
 from batchlab.files import make_folder, write_file
-from batchlab.folders import remove_file, remove_files
 from batchlab.store.lock import hold_lock
+from batchlab.tidying import remove_file, remove_files
 
 HOLDER = """
 import sys

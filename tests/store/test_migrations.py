@@ -17,7 +17,7 @@ from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.migrations import FORMAT, MIGRATIONS
 from batchlab.store.query import connect
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 LABS = Path(__file__).parent / "labs"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from batchlab.folders import move
 from batchlab.store import query
 from batchlab.store.archive.exporter import export_lab
 from batchlab.store.lab import Lab
 from batchlab.store.status import sweep_statuses
 from batchlab.store.study_folder import StudyFolder
-from batchlab.verify import check
+from batchlab.tidying import move
+from batchlab.verify import lab as verify
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ READERS = {
     "results": lambda lab, place: len(lab.results(lab.sweep("small")).results),
     "query": lambda lab, place: query.ask(lab.folder, BOTH, 1)[1][0][0],
     "export": lambda lab, place: sum(1 for _ in export_lab(lab, place)),
-    "verify": lambda lab, place: 1 - len(check.verify_lab(lab.folder).findings),
+    "verify": lambda lab, place: 1 - len(verify.verify_lab(lab.folder).findings),
 }
 
 
@@ -85,7 +85,7 @@ def test_a_question_is_put_again_where_tables_were_exchanged_before_they_were_re
 
 
 def test_what_is_being_removed_of_a_replaced_study_is_no_damage(lab, monkeypatch):
-    home, original = lab.study_folder("small", 8), check._is_replaced
+    home, original = lab.study_folder("small", 8), verify._is_replaced
     begin_exchange(home)
 
     def is_replaced(study):
@@ -95,7 +95,7 @@ def test_what_is_being_removed_of_a_replaced_study_is_no_damage(lab, monkeypatch
             (study / "study.json").unlink()
         return answer
 
-    monkeypatch.setattr(check, "_is_replaced", is_replaced)
+    monkeypatch.setattr(verify, "_is_replaced", is_replaced)
 
-    assert check.verify_lab(lab.folder).findings == []
+    assert verify.verify_lab(lab.folder).findings == []
     assert home.folder.exists()

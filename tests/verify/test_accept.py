@@ -11,7 +11,7 @@ from batchlab.errors import InputError, LabError
 from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.verify.accept import accept_edit
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 STUDY = "sweeps/nqm/16"
 

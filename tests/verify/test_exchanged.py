@@ -9,7 +9,7 @@ import pytest
 from batchlab.errors import DamagedError, LabError
 from batchlab.store.lab import Lab
 from batchlab.store.status import sweep_statuses
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 
 def swap(one, other):

@@ -15,7 +15,7 @@ from batchlab.run.run_sweep import run_sweep
 from batchlab.store.lab import Lab
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 STUDY = "sweeps/nqm/16"

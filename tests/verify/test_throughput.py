@@ -8,7 +8,7 @@ from batchlab.errors import InputError
 from batchlab.store.lab import Lab
 from batchlab.store.throughput import MeasuredSteps, ThroughputRecord, read_throughput, save_throughput
 from batchlab.verify.accept import accept_edit
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 

@@ -34,7 +34,7 @@ def verify(
     """
     from batchlab.store.lab import Lab
     from batchlab.verify.accept import accept_edit
-    from batchlab.verify.check import verify_lab
+    from batchlab.verify.lab import verify_lab
     from batchlab.verify.repair import repair_lab
 
     folder = Lab.at(lab).folder

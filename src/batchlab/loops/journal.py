@@ -14,9 +14,9 @@ from pathlib import Path
 from batchlab.core.study import Study
 from batchlab.errors import BatchlabError
 from batchlab.files import is_folder, is_there, make_folder, write_file
-from batchlab.folders import remove_if_empty
 from batchlab.loops.base import checkpoint_folder
 from batchlab.loops.report import Report, make_report
+from batchlab.tidying import remove_if_empty
 
 NAME = "reports.jsonl"
 

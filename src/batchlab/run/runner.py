@@ -12,7 +12,7 @@ from types import FrameType
 
 from batchlab.engine.base import Trainer, UpTo, wanted_pack_size
 from batchlab.errors import BatchlabError, Interrupted
-from batchlab.held import check_held
+from batchlab.locked_folders import check_held
 from batchlab.run import pack_size_cache
 from batchlab.run.displays import Display
 from batchlab.run.errand import CalibrateTask

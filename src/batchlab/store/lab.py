@@ -38,7 +38,7 @@ from batchlab.errors import (
     unknown_name,
 )
 from batchlab.files import is_temporary, is_there, make_folder, names_in, read_json, unreadable, write_json
-from batchlab.held import refuse_links
+from batchlab.locked_folders import refuse_links
 from batchlab.store.belonging import finished_record
 from batchlab.store.lock import hold_lock
 from batchlab.store.migrations import FORMAT, SEALED_SINCE, lacks_seals, migrate, upgraded_sweep

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from batchlab.errors import VERIFY, LabError, LabLockedError, shown
 from batchlab.files import read_bounded, storage_error
-from batchlab.held import holding
+from batchlab.locked_folders import holding
 
 MOST_BYTES = 10_000
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)

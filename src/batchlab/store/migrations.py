@@ -16,13 +16,13 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import LabError, LabLostError, SpecError, UnreadableError
 from batchlab.files import is_folder, is_there, names_in, read_bounded, read_json, write_json
-from batchlab.folders import move, remove_file
 from batchlab.store import parquet
 from batchlab.store.checkpoint import SUFFIX, read_checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.pack_name import pack_name
 from batchlab.store.seal import is_sealed, read_sealed, seal_of, write_sealed
 from batchlab.store.study_folder import OUTCOME, StudyFolder
 from batchlab.store.sweep_folder import study_places
+from batchlab.tidying import move, remove_file
 
 
 @contextmanager

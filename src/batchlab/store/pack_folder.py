@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from batchlab.core.measurement import Measurements
 from batchlab.files import is_temporary, is_there, make_folder, names_in, read_bounded, write_file
-from batchlab.folders import remove_file, remove_files
-from batchlab.held import refuse_links
+from batchlab.locked_folders import refuse_links
 from batchlab.store import parquet
 from batchlab.store.checkpoint import MOST_BYTES as MOST_CHECKPOINT_BYTES
 from batchlab.store.checkpoint import OLDER_SUFFIX, SUFFIX, Checkpoint, trials_of_checkpoint, write_checkpoint
 from batchlab.store.pack_name import PATTERN, names_pack
 from batchlab.store.seal import damaged
+from batchlab.tidying import remove_file, remove_files
 
 _PACK = rf"{PATTERN}\.(?:parquet|safetensors|npz)"
 

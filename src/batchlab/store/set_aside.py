@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from batchlab.files import MOST_JSON_BYTES, is_there, make_folder, read_bounded, write_file, write_json
-from batchlab.folders import free_place, move
+from batchlab.tidying import free_place, move
 
 SET_ASIDE = "set-aside"
 

@@ -50,8 +50,7 @@ from batchlab.files import (
     sync_path,
     write_file,
 )
-from batchlab.folders import move, move_rest, remove_file, remove_if_empty
-from batchlab.held import refuse_links
+from batchlab.locked_folders import refuse_links
 from batchlab.store import parquet
 from batchlab.store.consistency import check_files
 from batchlab.store.pack_folder import PackFolder
@@ -59,6 +58,7 @@ from batchlab.store.seal import FileSeal, MismatchError, changed, damaged, read_
 from batchlab.store.study_record import StudyRecord
 from batchlab.store.trial_records import parse_trials, trials_json
 from batchlab.store.undisturbed import undisturbed
+from batchlab.tidying import move, move_rest, remove_file, remove_if_empty
 
 CONFIRMED = ("confirmed.json", "confirmed.parquet")
 OUTCOME = ("trials.json", "measurements.parquet", "aside.parquet", *CONFIRMED)

@@ -20,7 +20,7 @@ from batchlab.core.sweep import Engine
 from batchlab.core.value import Items, Value, doubled
 from batchlab.errors import LabError, SpecError
 from batchlab.files import is_there, make_folder, names_in
-from batchlab.held import refuse_links
+from batchlab.locked_folders import refuse_links
 from batchlab.store.seal import damaged, read_sealed, write_sealed
 from batchlab.store.stored_sweep import StoredSweep
 

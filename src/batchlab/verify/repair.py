@@ -16,7 +16,6 @@ from batchlab.core.growth import fixed_digest
 from batchlab.core.sweep import Sweep
 from batchlab.errors import BatchlabError, LabError, NewerLabError, OlderSpecError, UnreadableError
 from batchlab.files import check_regular, is_folder, is_there, make_folder, read_json, write_file, write_json
-from batchlab.folders import move
 from batchlab.published.goals import paper_goal
 from batchlab.search.samplers import draw_points
 from batchlab.store.belonging import check_belongs
@@ -29,8 +28,9 @@ from batchlab.store.stored_sweep import ImportRecord, StoredSweep
 from batchlab.store.study_folder import CONFIRMED, OUTCOME, StudyFolder
 from batchlab.store.study_record import StudyRecord
 from batchlab.store.sweep_folder import study_places
-from batchlab.verify.check import Report, verify_lab
+from batchlab.tidying import move
 from batchlab.verify.findings import Finding, Verification, problem_of
+from batchlab.verify.lab import Report, verify_lab
 from batchlab.verify.restored import Restored, restore_text
 from batchlab.verify.study import PACKS, has_packs, study_problems
 

@@ -116,7 +116,7 @@ def test_an_export_cannot_name_the_sweep_of_another_workload(free, tree, tmp_pat
 
 
 def test_what_was_imported_can_be_exported_and_verified(exported, tmp_path, bring):
-    from batchlab.verify.check import verify_lab
+    from batchlab.verify.lab import verify_lab
 
     bring(exported, tmp_path / "lab")
 

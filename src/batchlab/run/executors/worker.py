@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from batchlab.errors import BatchlabError, InputError, TrialError
-from batchlab.held import Held, all_held, take_up
+from batchlab.locked_folders import Held, all_held, take_up
 from batchlab.processes import (
     NO_GUARD,
     die_with_parent,

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from batchlab.errors import LabError
-from batchlab.folders import copy_files
 from batchlab.run.merge.same_rows import check_same_rows
 from batchlab.run.merge.same_sweep import check_same_code, check_same_sweep
 from batchlab.run.merge.sweep import MergedSweep, SweepMerge
@@ -22,6 +21,7 @@ from batchlab.store.migrations import FORMAT
 from batchlab.store.new_lab import lab_to_fill
 from batchlab.store.rejected import add_rejected, read_rejected
 from batchlab.store.throughput import ThroughputRecord, read_throughputs, save_throughput
+from batchlab.tidying import copy_files
 
 
 def merge_labs(sources: Sequence[Path | str] | Path | str, into: Path | str) -> list[MergedSweep]:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from batchlab.errors import LabError
 from batchlab.files import is_folder, is_there, make_folder, sync_files, temporary_folder
-from batchlab.folders import copy_files, move
 from batchlab.run.growth import check_stored
 from batchlab.run.merge.confirmed import take_confirmation, why_left_out
 from batchlab.run.merge.same_rows import check_same_rows, rows_of_replicates, rows_of_trials
@@ -18,6 +17,7 @@ from batchlab.store.belonging import check_belongs
 from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import StoredSweep
 from batchlab.store.study_folder import StudyFolder
+from batchlab.tidying import copy_files, move
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,13 @@ from typing import Any
 
 from batchlab.errors import InputError, LabLostError
 from batchlab.files import make_folder, storage_error, sync_files, sync_path
-from batchlab.folders import remove_if_empty
 from batchlab.published.goals import paper_goal
 from batchlab.store.archive.admission import SOURCE, Admission, ArchivedSweep
 from batchlab.store.lab import Lab
 from batchlab.store.new_lab import lab_to_fill
 from batchlab.store.seal import write_sealed
 from batchlab.store.stored_sweep import ImportRecord
+from batchlab.tidying import remove_if_empty
 
 FOLDER = "importing"
 

@@ -8,8 +8,8 @@ import pytest
 
 from batchlab.errors import LabError, StorageError, UnreadableError
 from batchlab.files import is_temporary, is_there, make_folder, names_in, read_bounded, write_file
-from batchlab.folders import copy_files, move, move_rest, remove_files
 from batchlab.store.lock import hold_lock
+from batchlab.tidying import copy_files, move, move_rest, remove_files
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from batchlab.store.checkpoint import read_checkpoint
 from batchlab.store.lab import Lab
 from batchlab.store.parquet import read_whole
 from batchlab.store.seal import sealed_json
-from batchlab.verify import check
-from batchlab.verify.check import verify_lab
+from batchlab.verify import lab as module
+from batchlab.verify.lab import verify_lab
 from batchlab.verify.repair import repair_lab
 
 SAMPLES = Path(__file__).parents[1] / "store" / "labs"
@@ -201,16 +201,16 @@ def test_a_link_to_nowhere_in_the_place_of_a_checkpoint_passed_for_one_that_is_g
 
 def test_files_that_a_writer_makes_for_a_moment_ended_a_look_with_the_words_of_the_system(sample, monkeypatch):
     passing = sample / "sweeps" / "finished" / "sweep.json.host.1.tmp"
-    looked_at = check._files
+    looked_at = module._files
 
     def with_one_that_goes(folder):
         yield from looked_at(folder)
         yield passing
 
-    monkeypatch.setattr(check, "_files", with_one_that_goes)
+    monkeypatch.setattr(module, "_files", with_one_that_goes)
 
     assert verify_lab(sample).findings == []
-    assert check._all_names(sample / "gone") == []
+    assert module._all_names(sample / "gone") == []
 
 
 def test_a_study_that_an_older_spec_does_not_list_is_told(nqm, nqm_sweep):

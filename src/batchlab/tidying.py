@@ -1,6 +1,6 @@
 """Tidying a lab: only files that go by our own names are removed, what else lies there is its user's.
 
-No link is followed, and nothing is touched in a folder that this process holds no longer (`held`).
+No link is followed, and nothing is touched in a folder that this process holds no longer (`locked_folders`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from batchlab.errors import VERIFY, LabError
 from batchlab.files import is_folder, is_there, make_folder, mode_of, names_in, storage_error
-from batchlab.held import check_folder
+from batchlab.locked_folders import check_folder
 
 IsOwn = Callable[[str], bool]
 """Tells by its name whether a file is ours."""
