@@ -199,8 +199,14 @@ def test_a_setting_is_not_offered_what_only_a_file_can_say(write_spec):
 
 
 def test_a_folder_is_no_spec(tmp_path):
-    with pytest.raises(SpecError, match="^There is no file "):
+    with pytest.raises(SpecError, match=f"^{tmp_path} is a folder: give a spec file"):
         load_sweep(str(tmp_path))
+
+
+@pytest.mark.parametrize(("setting", "meant"), [("trials=3", "sweep.trials"), ("model=fc_128", "workload.model")])
+def test_a_setting_without_its_table_is_offered_it(write_spec, setting, meant):
+    with pytest.raises(SpecError, match=f"^--set {setting}: Unknown key. Did you mean {meant}\\?$"):
+        load_sweep(write_spec(), [setting])
 
 
 def test_a_wrong_value_is_told_with_the_file_and_the_place(write_spec):

@@ -21,6 +21,11 @@ CONTENTS = {
     "a hexadecimal one": (b'extends = "nqm"\nseed = 0x' + b"f" * 5000, "`seed` = a number of more than 4,300 digits"),
     "an absurd name": (b'extends = "nqm"\nname = "' + b"x" * 100_000 + b'"', "... (100,002 characters)"),
     "a control character in a key": (b'"\\u001b[31m" = 1', 'Unknown key "\\x1b[31m"'),
+    "text without quotes": (
+        b'name = "x"\n[workload]\nmodel = fc_128  # small',
+        'Invalid value (at line 3, column 9): text needs quotes, model = "fc_128".',
+    ),
+    "no value at all": (b"[workload]\nmodel =", "not valid TOML: Invalid value (at end of document)."),
     "a list of base studies": (b"extends = [1, 2]", 'Unknown study "[1, 2]"'),
 }
 

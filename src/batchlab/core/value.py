@@ -88,7 +88,7 @@ def _sentence(cls: type[BaseModel], detail: ErrorDetails) -> str:
         *table, key = detail["loc"]
         start = f"{_place(tuple(table))}." if table else ""
         return unknown_name(
-            "key", f"{start}{key}", [f"{start}{each}" for each in known_keys(_model_at(cls, tuple(table)))]
+            "key", f"{start}{key}", [f"{start}{each}" for each in known_keys(model_at(cls, tuple(table)))]
         )
     if detail["type"] == "missing":
         return f"`{place}` is missing."
@@ -114,13 +114,13 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 def _written(cls: type[BaseModel], detail: ErrorDetails) -> str:
     """Return what should be in the place of a value that is no table."""
-    model = _model_at(cls, detail["loc"])
+    model = model_at(cls, detail["loc"])
     # A table of values by name has no words of its own, unless it is a model, too.
     is_model = detail["type"] == "model_type" or issubclass(model, RootModel)
     return str(getattr(model, "written", TABLE)) if is_model else TABLE
 
 
-def _model_at(cls: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
+def model_at(cls: type[BaseModel], loc: tuple[int | str, ...]) -> type[BaseModel]:
     """Return the model at `loc`; a union branch appears there as the branch's class name."""
     branches = {branch.__name__: branch for branch in _descendants(Value)}
     for part in loc:

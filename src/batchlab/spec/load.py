@@ -12,7 +12,7 @@ from typing import Any
 from batchlab.catalogue.paper import paper_names
 from batchlab.catalogue.reference import is_reference, resolve
 from batchlab.core.sweep import Sweep
-from batchlab.core.value import known_keys
+from batchlab.core.value import known_keys, model_at
 from batchlab.core.workload import Workload
 from batchlab.errors import SpecError, plain, shown, spelled, unknown_name
 from batchlab.optim.registry import with_defaults
@@ -20,6 +20,9 @@ from batchlab.spec.at_tables import narrowed
 from batchlab.spec.check import check_sweep
 from batchlab.spec.doubled import check_doubled
 from batchlab.spec.toml import MOST_DEPTH, parse_toml, read_toml
+
+_TABLES = ("sweep", "workload", "engine")
+"""Of a spec: those whose keys are settings."""
 
 
 def builtin_names() -> list[str]:
@@ -113,6 +116,8 @@ def _read_data(spec: str) -> tuple[dict[str, Any], str]:
         return read_toml(path), plain(str(path))
     if spec in paper_names():
         raise SpecError(f"{spec} is a workload of the paper: give paper:{spec} or small:{spec}.")
+    if os.path.isdir(path):
+        raise SpecError(f"{shown(spec)} is a folder: give a spec file, or the name of a study.")
     known = [*builtin_names(), "paper:NAME", "small:NAME"]
     raise SpecError(f"There is no file {shown(spec)}. {unknown_name('study', spec, known)}")
 
@@ -158,6 +163,8 @@ def _apply(data: dict[str, Any], setting: str) -> None:
         raise SpecError(f"--set {shown(setting)}: only a spec file can say what it extends.")
     if len(tables) >= MOST_DEPTH:
         raise SpecError(f"--set {shown(setting)}: the key has more than {MOST_DEPTH} parts.")
+    if not tables:
+        _check_top(setting, last)
     value = _setting_value(text)
     later: dict[str, Any] = {last: value}
     for table in reversed(tables):
@@ -168,6 +175,13 @@ def _apply(data: dict[str, Any], setting: str) -> None:
         if not isinstance(data, dict):
             raise SpecError(f"--set {shown(setting)}: `{shown(table)}` is not a table.")
     data[last] = value
+
+
+def _check_top(setting: str, key: str) -> None:
+    """Raise SpecError for a key that stands in a table, where it is set without one."""
+    holding = [table for table in _TABLES if key in known_keys(model_at(Sweep, (table,)))]
+    if key not in known_keys(Sweep) and holding:
+        raise SpecError(f"--set {shown(setting)}: Unknown key. Did you mean {holding[0]}.{key}?")
 
 
 def _setting_value(text: str) -> Any:

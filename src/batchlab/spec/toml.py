@@ -36,7 +36,23 @@ def read_toml(path: Path) -> Table:
     try:
         return parse_toml(text)
     except ValueError as error:
-        raise SpecError(f"{source}: not valid TOML: {shown(str(error), 200)}.") from None
+        hint = _unquoted(text, str(error))
+        raise SpecError(f"{source}: not valid TOML: {shown(str(error), 200)}{hint}.") from None
+
+
+_NO_VALUE = re.compile(r"^Invalid value \(at line ([0-9]+), ")
+_BARE = re.compile(r"""^\s*([\w.-]+)\s*=\s*([^\W\d][^"'#\[\]{}]*?)\s*(?:#.*)?$""")
+
+
+def _unquoted(text: str, problem: str) -> str:
+    """Return what to say of a line whose text has no quotes; nothing of any other problem.
+
+    >>> _unquoted('[workload]\\nmodel = fc_128', "Invalid value (at line 2, column 9)")
+    ': text needs quotes, model = "fc_128"'
+    """
+    place = _NO_VALUE.match(problem)
+    bare = _BARE.match(text.split("\n")[int(place[1]) - 1]) if place else None
+    return f': text needs quotes, {shown(bare[1])} = "{shown(bare[2])}"' if bare else ""
 
 
 def parse_toml(text: str) -> Table:
