@@ -63,7 +63,7 @@ def test_without_the_size_of_an_epoch_budgets_are_of_examples(make_trained):
     sheet = budgets_data(make_trained())
 
     assert "Example budgets" == sheet.panels[1].title
-    assert {16: 0.2, 64: 0.2, 256: None} == curves(sheet.panels[1])["10k examples"]
+    assert {16: 0.2, 64: 0.2, 256: None} == curves(sheet.panels[1])["10,000 examples"]
 
 
 def test_a_race_tells_of_budgets_up_to_its_end_and_is_marked(make_trained, race):
@@ -78,7 +78,7 @@ def test_no_line_leads_over_a_study_that_did_not_train_that_long(make_trained):
     """Batch size 64 between 16 and 256 ends at step 60 here."""
     studies = [replace(study, end_step=60 if study.batch_size == 64 else 4000) for study in example_workload()]
     figure = budgets_figure(budgets_data(make_trained(studies=studies)))
-    line = next(line for line in figure.axes[0].lines if line.get_label() == "2k steps")
+    line = next(line for line in figure.axes[0].lines if line.get_label() == "2,000 steps")
 
     assert [16, 64, 256] == line.get_xdata().tolist()
     assert [False, True, False] == [value != value for value in line.get_ydata()]
@@ -107,7 +107,15 @@ def test_budgets_are_spaced_up_to_what_two_studies_share():
 
 
 def test_budgets_have_names():
-    assert ["1 step", "500 steps", "5k steps", "2M steps", "3G examples", "0.2 epochs", "10,000 epochs"] == [
+    assert [
+        "1 step",
+        "500 steps",
+        "5,000 steps",
+        "2,000,000 steps",
+        "3,000,000,000 examples",
+        "0.2 epochs",
+        "10,000 epochs",
+    ] == [
         Budget(amount, unit).label
         for amount, unit in (
             (1, "steps"),

@@ -70,6 +70,16 @@ def span(numbers: Iterable[int]) -> str:
     return count(found[0]) if len(found) == 1 else f"{count(found[0])} to {count(found[-1])}"
 
 
+def complete_trials(numbers: Iterable[int]) -> str:
+    """Return how many trials stand behind each of some numbers.
+
+    >>> complete_trials([16, 32]), complete_trials([1])
+    ('n = 16 to 32 complete trials', 'n = 1 complete trial')
+    """
+    spanned = span(numbers)
+    return f"n = {spanned} complete {'trial' if spanned == '1' else 'trials'}"
+
+
 def met_untrained(batch_sizes: Iterable[int], goal: object) -> str:
     """Return what is asked where a goal was met at step 0.
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from batchlab.analysis import apply_example_budget, apply_step_budget, best_measurement, select_metric
-from batchlab.analysis.text import count, span
+from batchlab.analysis.text import complete_trials, count
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.errors import InputError
@@ -39,18 +39,13 @@ class Budget:
 
     @property
     def label(self) -> str:
-        """Its name in a legend: `500 steps`, `50k steps`, `2M examples`, `1 epoch` or `10,000 epochs`.
+        """Its name in a legend: `500 steps`, `2,000,000 examples` or `0.5 epochs`.
 
         >>> Budget(500, "steps").label, Budget(2e6, "examples").label, Budget(1, "epochs").label
-        ('500 steps', '2M examples', '1 epoch')
+        ('500 steps', '2,000,000 examples', '1 epoch')
         """
         unit = self.unit[:-1] if self.amount == 1 else self.unit
-        if self.unit == "epochs":
-            return f"{self.amount:g} {unit}" if self.amount < 1000 else f"{count(int(self.amount))} {unit}"
-        for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-            if self.amount >= size:
-                return f"{self.amount / size:g}{letter} {unit}"
-        return f"{self.amount:g} {unit}"
+        return f"{self.amount:g} {unit}" if self.amount < 1000 else f"{count(int(self.amount))} {unit}"
 
     def apply(self, study: StudyResult) -> StudyResult | None:
         """Return the study within the budget; None where it did not train that long."""
@@ -168,9 +163,9 @@ def _length(study: StudyResult, unit: Unit) -> int:
 
 
 def _caption(sweep: TrainedSweep) -> str:
-    trials = span(row.num_trials for row in sweep.rows)
+    trials = complete_trials(row.num_trials for row in sweep.rows)
     found = [
-        f"{sweep.summary.workload}: the best {sweep.summary.goal.metric} of n = {trials} complete trials within a "
+        f"{sweep.summary.workload}: the best {sweep.summary.goal.metric} of {trials} within a "
         "budget. A batch size takes part where its study trained that long, and was evaluated in it after step 0."
     ]
     if sweep.is_cut_short:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from batchlab.analysis import as_known, best_measurement, first_steps, is_measured
-from batchlab.analysis.text import count, span
+from batchlab.analysis.text import complete_trials, count, span
 from batchlab.core.goal import Goal
 from batchlab.core.result import StudyResult
 from batchlab.core.trial import Trial
@@ -270,8 +270,8 @@ def _x_axis(against: Against, label: str, values: Sequence[float]) -> Axis:
 def _caption(sweep: TrainedSweep, curves: Sequence[BatchSizeCurves], against: Against) -> str:
     summary = sweep.summary
     best = "with the fewest steps to" if summary.headline != "confirmed" else "whose point was confirmed as best for"
-    trials = span(row.num_trials for row in sweep.rows)
-    found = [f"Each line: the trial {best} {summary.goal}, of n = {trials} complete trials at its batch size."]
+    trials = complete_trials(row.num_trials for row in sweep.rows)
+    found = [f"Each line: the trial {best} {summary.goal}, of {trials} at its batch size."]
     if any(one.best.goal_step is None for one in curves):
         found.append("Where none met it: the one that came closest.")
     num_others = {len(one.others) for one in curves}

@@ -44,7 +44,7 @@ def test_budgets_are_the_papers(paper):
     assert [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6] == list(sentences.budgets)
     assert [0.2, 0.5, 1, 2, 5, 10, 20] == list(PAPER_FIGURES[11].panels[5].budgets)
     assert (images.num_train_examples, sentences.num_train_examples) == (55_000, 30_301_028)
-    assert {"5k steps", "1M steps"} <= set(labels[0])
+    assert {"5,000 steps", "1,000,000 steps"} <= set(labels[0])
     assert labels[1][:2] == ["10 epochs", "20 epochs"]
     assert labels[5][:3] == ["0.2 epochs", "0.5 epochs", "1 epoch"]
 

@@ -70,17 +70,19 @@ def _trials(panels: tuple[Panel, ...]) -> list[str]:
     if not known:
         return []
     fewest, most = count(min(known)), count(max(known))
-    return [f"n = {fewest} trials." if fewest == most else f"n = {fewest} to {most} trials."]
+    if fewest != most:
+        return [f"n = {fewest} to {most} trials."]
+    return ["n = 1 trial." if fewest == "1" else f"n = {fewest} trials."]
 
 
 def _nothing(number: int, panels: tuple[Panel, ...]) -> str:
     """Return why no panel has a curve, and what it takes."""
-    needs = ", ".join(PAPER_FIGURES[number].needs)
+    needs = " or ".join(PAPER_FIGURES[number].needs)
     notes = list(dict.fromkeys(note for panel in panels for note in panel.notes))
     if all(note.endswith(NOT_HERE) for note in notes):
         return (
-            f"Figure {number} of the paper needs a workload that this lab does not have, any of: {needs}. Run one "
-            "(`batchlab run paper:NAME`), or import the paper's archive."
+            f"Figure {number} of the paper needs a workload that this lab does not have, {needs}. Run it (`batchlab "
+            "run paper:NAME`), or import the paper's archive."
         )
     others = "; ".join(note for note in notes if not note.endswith(NOT_HERE))
     return f"Figure {number} of the paper has nothing to show of this lab: {others}."

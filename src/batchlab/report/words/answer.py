@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from batchlab.analysis import StepsToResult, WorkloadSummary
 from batchlab.analysis.answers.best_of import MIN_TRIALS
-from batchlab.analysis.text import count, span
+from batchlab.analysis.text import complete_trials, count, span
 from batchlab.report.tables import best_interval, format_steps
 from batchlab.report.words.fit import critical_sentence, fewest_trials
 from batchlab.report.words.protocol import confirmed_seeds
@@ -70,7 +70,7 @@ def _most_late(summary: WorkloadSummary) -> str:
 def _sample(summary: WorkloadSummary) -> str:
     numbers = [row.num_trials for row in summary.rows]
     places = "one batch size" if len(numbers) == 1 else f"each of {len(numbers)} batch sizes"
-    return f"n = {span(numbers)} complete trials at {places}"
+    return f"{complete_trials(numbers)} at {places}"
 
 
 def _end_of_training(rows: Sequence[StepsToResult]) -> str:
