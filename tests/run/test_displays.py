@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from batchlab.run import displays
 from batchlab.run.displays import (
@@ -14,6 +16,7 @@ from batchlab.run.displays import (
     SilentDisplay,
     default_display,
     describe,
+    fitting_table,
     make_display,
     that_fit,
 )
@@ -86,6 +89,34 @@ def test_a_low_terminal_shows_what_is_in_training(make_scripted, tmp_path):
     assert that_fit(studies, 1) == [trains]
     assert that_fit(studies, 2) == [rest[0], trains]
     assert that_fit(studies, 9) == studies
+
+
+@pytest.mark.parametrize("width", [55, 60, 80, 100])
+def test_on_a_narrow_terminal_each_study_has_one_line(progress, width):
+    """Headers are broken instead."""
+    progress.start("1-0", 2)
+    progress.advance("1-0", Standing(30, 2, 30, 0.4))
+    progress.seconds_per_trial_step = 0.01
+    console = Console(width=width, height=24, record=True, file=StringIO())
+    console.print(fitting_table(console, [progress] * 3, 1))
+
+    rows = [line.split() for line in console.export_text().splitlines() if line.startswith("│")]
+
+    assert len(rows) == 3
+    assert all("0/4 trials" in " ".join(row).replace("│", "") for row in rows)
+
+
+def test_a_low_terminal_has_no_more_lines_than_it_shows(make_scripted, tmp_path):
+    sizes = [2**k for k in range(12)]
+    studies = [
+        StudyProgress(StudyRun(make_scripted().study(size), StudyFolder(tmp_path / f"{size}"))) for size in sizes
+    ]
+    console = Console(width=60, height=12, file=StringIO())
+    table = fitting_table(console, studies, 1)
+
+    assert len(console.render_lines(table)) <= 12
+    assert f"{12 - table.row_count} studies not shown" in table.caption
+    assert table.row_count > 1
 
 
 def test_lines_become_rarer_the_longer_it_takes(progress, capsys, monkeypatch):
@@ -193,3 +224,4 @@ def test_a_run_in_a_notebook_ends_with_the_finished_table(make_nqm, tmp_path, ce
 
     assert "<td>16</td><td>all</td>" in cell[-1]
     assert "<td>finished</td>" in cell[-1]
+    assert "<caption>finished</caption>" in cell[-1]

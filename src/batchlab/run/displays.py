@@ -12,6 +12,7 @@ from batchlab.core.duration import spell_seconds
 from batchlab.run.progress import StudyProgress, time_left
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 PLAIN_SECONDS, PLAIN_SHARE = 10.0, 0.02
@@ -21,8 +22,11 @@ longer. The log of a night has hundreds of lines, not thousands."""
 CELL_SECONDS = 1.0
 """Between two tables in a notebook."""
 
-FRAME_LINES = 7
-"""Of the live table, beside its rows: lines, a header of two, what is left."""
+NARROW = 80
+"""Columns of a terminal below which the live table has no room beside its numbers."""
+
+UNBROKEN = ("done", "time left (one core)")
+"""Columns whose cells have several words: they stay in one line, and the headers of the others are broken instead."""
 
 COLUMNS = ("batch size", "done", "step", "best value so far", "best steps so far", "time left (one core)")
 
@@ -107,8 +111,7 @@ class LiveDisplay(SilentDisplay):
 
     def show(self, studies: Sequence[StudyProgress], num_workers: int) -> None:
         """Redraw the table."""
-        room = max(1, self._console.height - FRAME_LINES)
-        self._live.update(_table(studies, num_workers, room))
+        self._live.update(fitting_table(self._console, studies, num_workers))
 
     def say(self, sentence: str) -> None:
         """Print it above the table."""
@@ -171,17 +174,16 @@ def describe(study: StudyProgress) -> str:
     if study.run.pack_size is None:
         return "measuring how many trials to train together" if study.is_measuring else "waits for a worker"
     value = "" if study.best_value is None else f", {study.run.study.goal.metric} {study.best_value:.4g}"
-    return f"{_done(study)}, step {study.step or 0:,}{value}, {best}"
+    # The trials of a search that an earlier run has ended are not counted here again.
+    searched = "" if study.run.confirm_run is None else "searched, "
+    return f"{searched}{_done(study)}, step {study.step or 0:,}{value}, {best}"
 
 
 def _done(study: StudyProgress) -> str:
-    """Return how many trials have been trained; once all are, how many replicates of the best.
-
-    A search that an earlier run has ended is told as ended: its trials are not counted here again.
-    """
+    """Return how many trials have been trained; once all are, how many replicates of the best."""
     if (confirm := study.run.confirm_run) is None:
         return f"{study.num_done}/{study.run.study.trials} trials"
-    return f"searched, {confirm.num_done}/{confirm.num_replicates} replicates"
+    return f"{confirm.num_done}/{confirm.num_replicates} replicates"
 
 
 def _cells(study: StudyProgress) -> list[str]:
@@ -197,18 +199,35 @@ def _cells(study: StudyProgress) -> list[str]:
     ]
 
 
-def _table(studies: Sequence[StudyProgress], num_workers: int, room: int) -> Table:
-    """Return the table with `room` for so many rows."""
+def fitting_table(console: Console, studies: Sequence[StudyProgress], num_workers: int) -> Table:
+    """Return the table with as many rows as a terminal has room for, one at least; a narrow one breaks its headers."""
+    caption, shown = _caption(studies, num_workers), list(studies)
+    while True:
+        hidden = f"; {len(studies) - len(shown)} studies not shown" if len(shown) < len(studies) else ""
+        table = _table(shown, caption + hidden, console.width)
+        excess = len(console.render_lines(table)) - console.height
+        if excess <= 0 or len(shown) == 1:
+            return table
+        shown = that_fit(studies, max(1, len(shown) - excess))
+
+
+def _table(shown: Sequence[StudyProgress], caption: str, width: int) -> Table:
     from rich.table import Table
 
-    shown = that_fit(studies, room)
-    hidden = f"; {len(studies) - len(shown)} studies not shown" if len(shown) < len(studies) else ""
-    table = Table(caption=f"time left: {time_left(studies, num_workers)}{hidden}")
+    table = Table(caption=caption, padding=(0, 1) if width >= NARROW else 0)
     for column in COLUMNS:
-        table.add_column(column, justify="right")
+        header = column.replace(" (", "\n(") if column in UNBROKEN else column
+        table.add_column(header, justify="right", no_wrap=column in UNBROKEN)
     for study in shown:
         table.add_row(*_cells(study))
     return table
+
+
+def _caption(studies: Sequence[StudyProgress], num_workers: int) -> str:
+    """Return what stands below the table of a run."""
+    if all(study.run.is_done for study in studies):
+        return "finished"
+    return f"time left: {time_left(studies, num_workers)}"
 
 
 def that_fit(studies: Sequence[StudyProgress], room: int) -> list[StudyProgress]:
@@ -221,5 +240,5 @@ def that_fit(studies: Sequence[StudyProgress], room: int) -> list[StudyProgress]
 def _html(studies: Sequence[StudyProgress], num_workers: int) -> str:
     head = "".join(f"<th>{column}</th>" for column in COLUMNS)
     rows = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(study)) + "</tr>" for study in studies]
-    caption = f"<caption>time left: {html.escape(time_left(studies, num_workers))}</caption>"
+    caption = f"<caption>{html.escape(_caption(studies, num_workers))}</caption>"
     return f"<table>{caption}<tr>{head}</tr>{''.join(rows)}</table>"
