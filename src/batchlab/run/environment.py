@@ -28,7 +28,7 @@ def package_versions() -> dict[str, str]:
 
 @cache
 def cpu_name() -> str:
-    """Return the processor's name as the system tells it."""
+    """Return the processor's name as the system has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -39,7 +39,7 @@ def cpu_name() -> str:
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return the facts that are kept with every trial."""
+    """Return the facts that are stored with every trial."""
     return {
         "host": socket.gethostname(),
         "system": f"{platform.system()} {platform.machine()}",

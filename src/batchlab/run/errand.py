@@ -11,7 +11,7 @@ from batchlab.engine.pack_size import calibrate
 
 
 class Errand(Protocol):
-    """A short task of one worker: it tells nothing on the way and cannot be stopped."""
+    """A short task of one worker: it reports nothing before its end, and cannot be stopped."""
 
     @property
     def study(self) -> Study:

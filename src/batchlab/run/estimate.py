@@ -84,7 +84,7 @@ def estimate_sweep(
     finished: Mapping[int, int | None] | None = None,
     published: Mapping[int, float] | None = None,
 ) -> list[StudyEstimate]:
-    """Return the cost of every study, from its pilot; `tell` is told of each, and of long waits.
+    """Return the cost of every study, from its pilot; `tell` gets a line for each, and for long waits.
 
     `trainer` is one of the user's own; `finished` are batch sizes that are left out, with their steps to the goal;
     `published` steps stand in where the goal was not met.

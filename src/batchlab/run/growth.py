@@ -81,7 +81,7 @@ def _most_together(study: Study) -> int:
 
 
 def check_budget(home: StudyFolder, study: Study) -> None:
-    """Raise SpecError where a budget would grow that the schedule has been told: its trials would have been others."""
+    """Raise SpecError where a budget would grow that the schedule depends on: its trials would have been others."""
     stored = home.record().study if home.has_record else None
     if stored is not None and stored.max_steps != study.max_steps and knows_budget(study):
         raise SpecError(

@@ -19,7 +19,7 @@ from batchlab.run.recorder import Recorder
 from batchlab.search.race import Outcome
 
 MOST_WITHOUT_GOAL = 1000
-"""Rows after which a loop that has not told the goal's metric is taken never to do so."""
+"""A loop that has not reported the goal's metric after so many rows is taken never to report it."""
 
 
 ENDED = "ended"
@@ -84,12 +84,12 @@ class _Trial:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing that the loop may still report counts."""
+        """Whether no later report of the loop can change the result."""
         return self._has_ended or self.diverged_step is not None or self._last >= self._end
 
     @property
     def _last(self) -> int:
-        """The last step at which all that counts is known: a row is complete once a later one is begun."""
+        """The last step whose row is complete: that is known once a later one has begun."""
         return max(self._recorder.last_step, self.rows.step - 1)
 
     def take(self, report: Report) -> None:
@@ -127,7 +127,7 @@ class _Trial:
         self._hooks.progress(self._recorder.standing())
 
     def result(self, seconds: float) -> PackResult:
-        """Return what the trial did; TrainerError where it has not told what it was asked for."""
+        """Return what the trial did; TrainerError where it never reported the goal's metric."""
         is_cut_short = not self._has_ended and self._end < self._study.max_steps  # it might have told it later
         if not (self.rows.has_metric or is_cut_short):
             raise self._without_metric()

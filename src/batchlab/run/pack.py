@@ -40,7 +40,7 @@ class PackTask:
     """Where the pack makes way for the others of its study, unless the race ends before; None is nowhere."""
 
     racing: frozenset[int] | None = None
-    """Trials whose goal sets an end; None is all. A state that is taken up may hold others, which count no longer."""
+    """Trials whose goal sets an end; None is all. A state to go on from may hold others, which set none."""
 
     stops_at_goal: bool = False
     """Replicates race against nobody: the pack ends once each has met the goal, and the rows after that go."""
@@ -65,10 +65,10 @@ class PackResult:
     """Updates of all its trials together."""
 
     remark: str | None = None
-    """What the user should be told."""
+    """A sentence for the user."""
 
     state: Checkpoint | None = None
-    """How the pack was at its end, where that is to be kept."""
+    """The pack's last state, where it is to be stored."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class _Checkpoints:
         self._program, self._recorder, self._hooks = program, recorder, hooks
         self._started, self._every, self._saved = started, every, time.perf_counter()
         self._counted = counted
-        """Updates that were told with an earlier result: the pack goes on from its last state."""
+        """Updates that an earlier result has counted: the pack goes on from its last state."""
 
     def __call__(self) -> None:
         stopping = self._hooks.should_stop()

@@ -18,7 +18,7 @@ from batchlab.store.pack_folder import PackFolder
 
 @dataclass(frozen=True)
 class Part:
-    """What a pack left behind, as it is kept in one file of the study's folder."""
+    """The result of one pack, as one file of the study's folder stores it."""
 
     measurements: Measurements
     outcomes: tuple[Outcome, ...]
@@ -30,7 +30,7 @@ class Part:
 
     @classmethod
     def read(cls, measurements: Measurements, record: dict[str, Any], study: Study) -> Self:
-        """Return the part of a table and the record that travels with it; DamagedError where it tells no outcomes."""
+        """Return the part of a table and the record that travels with it; DamagedError where it has no outcomes."""
         measurements = measurements.counted(study.batch_size)
         try:
             outcomes = tuple(Outcome(**each) for each in record["outcomes"])
@@ -40,7 +40,7 @@ class Part:
             raise DamagedError(f"A finished pack tells no outcomes. {VERIFY}") from None
 
     def record(self) -> dict[str, Any]:
-        """Return what is kept beside the table."""
+        """Return the record that is stored with the table."""
         return {
             "outcomes": [asdict(outcome) for outcome in self.outcomes],
             "trained_steps": self.trained_steps,

@@ -24,7 +24,7 @@ FAR_LESS = 0.5
 
 @dataclass
 class _Pack:
-    """A pack that has begun: what it last told, and when."""
+    """A pack in training: its last report, and when that came."""
 
     standing: Standing
     told: float
@@ -103,7 +103,7 @@ class StudyProgress:
 
     @property
     def best_steps(self) -> int | None:
-        """The fewest steps to the goal so far; replicates do not count."""
+        """The fewest steps to the goal so far; those of replicates are left out."""
         if self.run.is_searched:
             return self.run.best_steps
         return min((steps for steps in (self._best_steps, self.run.best_steps) if steps is not None), default=None)

@@ -1,4 +1,4 @@
-"""The runner: fills the studies of a sweep. It hands their packs to workers, and has what comes back stored."""
+"""The runner: fills the studies of a sweep. It hands their packs to workers, and has the results stored."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from batchlab.store.set_aside import SetAside
 
 TICK_SECONDS = 0.5
 PATIENCE_SECONDS = 10.0
-"""After which a stop that is not done is spoken of: a loop of the user's own hears of it when it next reports."""
+"""A stop that takes longer is explained: a loop of the user's own is stopped at its next report."""
 
 
 class Runner:
@@ -63,7 +63,7 @@ class Runner:
         self._num_running = 0
         self._is_stopping = False
         self._speak_at = math.inf
-        """When a stop that is not done by then is spoken of."""
+        """When a stop that is not done by then is explained."""
 
     def run(self, remark: str | None = None) -> None:
         """Keep the workers busy until every study is finished, or a signal asks for the end.
@@ -158,7 +158,7 @@ class Runner:
         run.choose_pack_size(measured.pack_size)
 
     def _go_on_without(self, lost: Lost, run: StudyRun, pack: str | None) -> None:
-        """Line up again what a worker was at that died, unless too many have; the first is spoken of."""
+        """Line up again the task of a worker that died, unless too many have; the user hears of the first."""
         size, is_first = run.study.batch_size, not self._deaths.has_any
         if pack is None:
             self._deaths.add(lost, f"{CalibrateTask.doing} at batch size {size}", saves=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Standing:
-    """What a pack tells after each evaluation."""
+    """How far a pack is, as it reports after each evaluation."""
 
     step: int
     num_live: int

@@ -231,7 +231,7 @@ class StudyRun:
             self.open_round()
 
     def _finish(self) -> None:
-        """Store the outcome of the search; trials that were tried and do not count are kept aside."""
+        """Store the outcome of the search; trials that were tried and are not part of it are stored apart."""
         end_step, known = self.race.end_step, farthest(list(self._parts.values()))
         counted = {i: known[i] for i in range(self.race.num_tried)}
         curves = {i: self._curve(i, part, end_step) for i, (_, part) in counted.items()}
@@ -310,7 +310,7 @@ class StudyRun:
 
 
 def _aside(parts: list[Part]) -> tuple[Measurements, dict[str, Any]] | None:
-    """Return trials that were trained and do not count, as they are kept; None where there are none."""
+    """Return trials that were trained and are not part of the result, as they are stored; None where there are none."""
     aside = farthest(parts)
     if not aside:
         return None

@@ -45,7 +45,7 @@ def check_outcome(folder: Path, record: StudyRecord, result: StudyResult) -> Non
 def problems(
     record: StudyRecord, trials: Sequence[Trial], measurements: Measurements, confirmation: Confirmation | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield file and sentence of what does not agree; each test counts on the ones before it."""
+    """Yield file and sentence of what does not agree; each test assumes that those before it passed."""
     if record.end_step is None or record.counts is None or record.num_measurements is None:
         yield "study.json", "it tells no outcome"
     if len(measurements) != record.num_measurements:

@@ -293,7 +293,7 @@ class Lab:
             raise LabError(f"Lab {self.folder}: " + unknown_name(kind, name, known))
 
     def results(self, sweep: Sweep | StoredSweep, metrics: list[str] | None = None) -> SweepResults:
-        """Return the finished studies of a sweep; what cannot be read is told, and the rest is returned."""
+        """Return the finished studies of a sweep; what cannot be read is among their problems."""
         sweep = StoredSweep.run(sweep) if isinstance(sweep, Sweep) else sweep
         results, records, unfinished, problems = [], [], [], list[LabError]()
         for batch_size in sweep.batch_sizes:
@@ -374,7 +374,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _check_told(folder: Path) -> None:
-    """Raise DamagedError where sweeps lie in a folder, and no lab.json tells in what format."""
+    """Raise DamagedError where sweeps lie in a folder, and no lab.json says in what format."""
     if not is_there(folder / "lab.json") and names_in(folder / "sweeps"):
         raise DamagedError(f"{folder / 'lab.json'} is missing beside sweeps. {VERIFY}")
 

@@ -75,7 +75,7 @@ def m004_rows_tell_examples(folder: Path) -> None:
 
 
 def lacks_seals(folder: Path) -> bool:
-    """Return whether a lab is of a format from before there were seals, whatever it tells: specs, and not one sealed.
+    """Return whether a lab is of a format from before there were seals, whatever it says: specs, and not one sealed.
 
     No step leaves such a lab: each spec that can be read gets its seal.
     """
@@ -86,7 +86,7 @@ def lacks_seals(folder: Path) -> bool:
 
 
 def _has_seal(path: Path) -> bool | None:
-    """Return whether a file carries a seal, right or wrong; None where that cannot be told."""
+    """Return whether a file carries a seal, right or wrong; None where that cannot be known."""
     try:
         return is_sealed(path) if is_there(path) else None
     except LabError:

@@ -1,4 +1,4 @@
-"""A lab that a command makes, and takes back where it comes to nothing."""
+"""A lab that a command makes, and removes again where nothing was stored in it."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ def check_part(path: Path, rows: Measurements, record: Mapping[str, Any], study:
 
 
 def check_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], study: Study) -> None:
-    """Raise DamagedError where what a checkpoint tells of its trials cannot be; its program is not looked at."""
+    """Raise DamagedError where what a checkpoint says of its trials cannot be; its program is not looked at."""
     for problem in _checkpoint_problems(path, arrays, study):
         raise damaged(path, problem)
 
 
 def repeats(told: Mapping[Path, Any]) -> Iterator[tuple[Path, DamagedError]]:
-    """Yield every finished pack that tells of its trials just what another one before it does: it is a copy.
+    """Yield every finished pack whose trials have the very results of another one before it: it is a copy.
 
     A trial may be in two packs, where it trained on; but its steps and seconds must not count twice.
     """
@@ -46,7 +46,7 @@ def repeats(told: Mapping[Path, Any]) -> Iterator[tuple[Path, DamagedError]]:
 
 
 def _part_problems(path: Path, rows: Measurements, record: Mapping[str, Any], study: Study) -> Iterator[str]:
-    """Yield what is wrong; each test counts on the ones before it."""
+    """Yield what is wrong; each test assumes that those before it passed."""
     outcomes = record.get("outcomes")
     if not (isinstance(outcomes, list) and outcomes and all(map(_is_outcome, outcomes))):
         yield "it tells no outcomes"

@@ -29,7 +29,7 @@ class Rejected(Value):
 
 
 def read_rejected(lab: Path) -> list[Rejected]:
-    """Return what imports have left out of a lab; DamagedError where the file cannot tell."""
+    """Return what imports have left out of a lab; DamagedError where the file cannot be used."""
     path = lab / FILE
     if not path.exists():
         return []

@@ -62,7 +62,7 @@ from batchlab.tidying import move, move_rest, remove_file, remove_if_empty
 
 CONFIRMED = ("confirmed.json", "confirmed.parquet")
 OUTCOME = ("trials.json", "measurements.parquet", "aside.parquet", *CONFIRMED)
-"""What a finished study has beside its study.json, the last three only where there is something to tell."""
+"""What a finished study has beside its study.json, the last three only where there is something to store."""
 
 MOST_BYTES = 1 << 30
 """Of trials.json or confirmed.json."""
@@ -135,7 +135,7 @@ class StudyFolder(PackFolder):
         *,
         sync: bool = True,
     ) -> StudyRecord:
-        """Store the study's outcome, and `aside` the trials that do not count; the parts go once it is safe.
+        """Store the study's outcome, and `aside` the trials that are not part of it; the parts go once it is safe.
 
         Returns the record as it is stored, with the seals of all files.
         """
@@ -163,7 +163,7 @@ class StudyFolder(PackFolder):
         return {name: files[name] for name in CONFIRMED if name in files and is_there(self.folder / name)}
 
     def aside(self) -> tuple[Measurements, dict[str, Any]] | None:
-        """Return the trials that were trained and do not count, where there are any."""
+        """Return the trials that were trained and are not part of the result, where there are any."""
         path, record = self.folder / "aside.parquet", self.record()
         if self.is_sealed and "aside.parquet" not in (record.files or {}):
             return None

@@ -21,7 +21,7 @@ from batchlab.store.seal import FileSeal
 
 
 class ImportedStudy(Value):
-    """What an archive tells of a study that was not run here."""
+    """What an archive says of a study that was not run here."""
 
     workload: str
     batch_size: int

@@ -1,4 +1,4 @@
-"""The folder of a sweep in a lab: which file tells of it, and which studies lie in it."""
+"""The folder of a sweep in a lab: which file describes it, and which studies lie in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def study_places(folder: Path) -> list[Path]:
 
 
 def spec_path(folder: Path) -> Path:
-    """Return the file that tells of a sweep; where it is gone, the one that its studies ask for."""
+    """Return the file that describes a sweep; where it is gone, the one that its studies ask for."""
     spec, imported = folder / "sweep.json", folder / "import.json"
     if is_there(spec):
         return spec

@@ -19,7 +19,7 @@ def trials_json(trials: list[Trial], *, with_times: bool = True) -> bytes:
 
 
 def parse_trials(content: bytes, path: Path) -> list[Trial]:
-    """Return the trials that a file tells of; DamagedError where it is not the JSON of trials."""
+    """Return the trials that a file lists; DamagedError where it is not the JSON of trials."""
     try:
         return _TRIALS.validate_json(content)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Reading without a lock: what was seen counts only if nobody has changed it meanwhile, else it is looked at again."""
+"""Reading without a lock: what was read is used only if nobody has changed it meanwhile, else it is read again."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
 """The contract of an executor: whoever has tasks done, wherever that is.
 
-A run gives tasks to an executor and hears what becomes of them. It does not ask where they are done.
+A run gives tasks to an executor and gets events of what becomes of them. It does not ask where they are done.
 
 - **Tasks travel by value.** A task is picklable and names no place in the lab: it carries the checkpoint that it goes
   on from. `submit` takes one while `num_idle` is above 0, and its key comes back with every event of it.
 - **Each task has one end**, an event after which its worker is idle: `Finished`, `Paused`, `Stopped`, `Lost` or
   `Failed`. Before it come any number of `Progress` and `Saved`, in the order in which things happened.
 - **Checkpoints leave a worker as they are saved**, and lie on the task's shelf, which only the side that holds the lab
-  has, once `Saved` is told. `Paused` and `Stopped` mean that the last one is there.
+  has, once `Saved` comes. `Paused` and `Stopped` mean that the last one is there.
 - **A worker that dies** (killed, out of memory, its machine gone) is `Lost` with its task: what came after the last
-  checkpoint. Another takes its place. What it had told others, the ends of races, stays told: training is the same
-  again bit for bit, so it is still true. One that cannot even start is `Failed`: no other would.
+  checkpoint. Another takes its place. The ends of races that it had told others stay known: training is the same
+  again bit for bit, so they are still true. One that cannot even start is `Failed`: no other would.
 - **Packs of one study share the end of its race** while they train: the sooner one hears of it, the less it trains in
   vain. What is stored does not depend on when.
 - `stop` asks all packs to save and end, also those that are submitted afterwards. `close` ends everything at once, and
@@ -53,7 +53,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Saved:
-    """A pack whose checkpoint was just kept."""
+    """A pack whose checkpoint was just stored."""
 
     key: TaskKey
 
@@ -68,14 +68,14 @@ class Finished:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A task that a stop signal ended; its checkpoint is kept."""
+    """A task that was asked to stop; its checkpoint is stored."""
 
     key: TaskKey
 
 
 @dataclass(frozen=True)
 class Paused:
-    """A pack that makes way for others; its checkpoint is kept."""
+    """A pack that makes way for others; its checkpoint is stored."""
 
     key: TaskKey
 

@@ -39,7 +39,7 @@ LOOK_SECONDS = 0.5
 """Between two looks for a process that has stalled."""
 
 GRACE_SECONDS = 10.0
-"""How long the others of a gang may take to tell what has happened, once one is in trouble."""
+"""How long the others of a gang may take to report what has happened, once one is in trouble."""
 
 
 class GangExecutor(LocalExecutor):
@@ -125,7 +125,7 @@ class _Gang:
         leader.send(message)
 
     def hear(self, pipe: Connection) -> Event | None:
-        """Return an event of the first process; problems are kept for the end."""
+        """Return an event of the first process; problems are remembered until the gang ends."""
         (rank,) = (rank for rank, member in enumerate(self._members) if member.pipe is pipe)
         said = pipe.recv()
         if said is None:
@@ -299,7 +299,7 @@ class _Leading:
 
 
 def _last(event: Event) -> _Last | _Problem:
-    """Return what is told of a task after which the gang cannot go on; to have lost the others is no failure of it."""
+    """Return what is sent of a task after which the gang cannot go on; to have lost the others is no failure of it."""
     if isinstance(event, Failed) and isinstance(event.error, LostOthersError):
         return _Problem(event.error)
     return _Last(event)

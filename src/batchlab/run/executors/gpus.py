@@ -66,7 +66,7 @@ def count_workers(gpus: Sequence[str] | None, wanted: int | None, default: int) 
 
 
 def gpu_variables(gpus: Sequence[str] | None, worker: int) -> dict[str, str]:
-    """Return the variables by which a worker, numbered from 0, is told its GPU, or that it has none.
+    """Return the variables that give a worker, numbered from 0, its GPU, or none.
 
     >>> gpu_variables(("2", "5"), 1), gpu_variables((), 0), gpu_variables(None, 0)
     ({'CUDA_VISIBLE_DEVICES': '5'}, {'CUDA_VISIBLE_DEVICES': ''}, {})

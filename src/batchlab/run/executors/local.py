@@ -32,7 +32,7 @@ class Worker(Protocol):
 
     @property
     def pipes(self) -> Sequence[Connection]:
-        """By which it is heard; none once it has ended."""
+        """By which its messages come; none once it has ended."""
         ...
 
     def start(self, content: Content) -> None:
@@ -120,7 +120,7 @@ class LocalExecutor:
         return [event for event in events if event is not None] if ready else None
 
     def _hear(self, number: int, pipe: Connection) -> Event | None:
-        """Return the next event of a worker; None where it has only told that it serves, or died with nothing to do."""
+        """Return the next event of a worker; None where it has only begun to serve, or died without a task."""
         worker = self._workers[number]
         if pipe.closed:  # it was buried because of what was heard by another pipe
             return None
@@ -203,7 +203,7 @@ class _Single(WorkerProcess):
         return [] if self.pipe.closed else [self.pipe]
 
     def hear(self, pipe: Connection) -> Event | None:
-        """Return an event, or None where it tells that it serves."""
+        """Return an event; None for the message that it has begun to serve."""
         event: Event | None = pipe.recv()
         self.has_served = self.has_served or event is None
         return event

@@ -1,6 +1,6 @@
-"""What the processes of a run tell each other without waiting: the ends of its races, and that all shall stop.
+"""What the processes of a run share without waiting: the ends of its races, and whether all shall stop.
 
-What a worker has told stays told when it dies, and whoever takes its place goes on writing there.
+What a worker has written stays there when it dies, and whoever takes its place goes on writing there.
 
 Each worker has a number of its own for every study and writes to no other, so that none needs a lock: a lock has a
 name in the system, which a kill of all processes would leave behind.
@@ -35,11 +35,11 @@ class Noticeboard:
         return self._shared.array()
 
     def end_step(self, batch_size: int) -> int:
-        """Return the nearest end of a study's race that a worker has told."""
+        """Return the nearest end of a study's race that any worker has written."""
         return int(self._numbers[self._sizes.index(batch_size)].min())
 
     def lower(self, batch_size: int, worker: int, end_step: int) -> None:
-        """Tell, as one of the workers, an end of a study's race; a nearer one that it told before stays."""
+        """Write, as one of the workers, an end of a study's race; a nearer one of its own stays."""
         row = self._numbers[self._sizes.index(batch_size)]
         row[worker] = min(int(row[worker]), end_step)
 
@@ -52,7 +52,7 @@ class Noticeboard:
         return bool(self._numbers[_STOP, 0] == 0)
 
     def note_program(self, worker: int, group: int) -> None:
-        """Tell, as one of the workers, which group of processes it has started; 0 once it has ended."""
+        """Write, as one of the workers, which group of processes it has started; 0 once it has ended."""
         self._numbers[_PROGRAMS, worker] = group
 
     def take_program(self, worker: int) -> int:

@@ -1,4 +1,4 @@
-"""What is handed to a worker process at its start and opened there, so that what fails on the way can be told."""
+"""What is handed to a worker process at its start and opened there, so that an error on the way can be reported."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class _Actor:
         return os.getpid()
 
     def hear(self, ends: dict[int, int], is_stopping: bool) -> None:
-        """Take note of what others have told."""
+        """Take note of the ends of races that others have found."""
         self._heard.hear(ends, is_stopping)
 
     def work(self, key: TaskKey, task: Task, ends: dict[int, int], is_stopping: bool) -> Iterator[Any]:

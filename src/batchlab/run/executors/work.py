@@ -25,7 +25,7 @@ class Shared(Protocol):
     """What the workers of a run tell each other: `run.executors.noticeboard` says how those of one machine do."""
 
     def end_step(self, batch_size: int) -> int:
-        """Return the nearest end of a study's race that a worker has told."""
+        """Return the nearest end of a study's race that any worker has found."""
         ...
 
     def lower(self, batch_size: int, worker: int, end_step: int) -> None:
@@ -50,13 +50,13 @@ class Keeper(Protocol):
         ...
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Return once the checkpoint is kept."""
+        """Return once the checkpoint is stored."""
         ...
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What a worker has at hand for its tasks."""
+    """What a worker needs for its tasks, beside the task itself."""
 
     number: int
     """Its own, from 0."""
@@ -97,7 +97,7 @@ def _exited(task: Task, error: SystemExit) -> str:
 
 
 def as_told(error: Exception) -> BatchlabError:
-    """Return what one of several workers of a trial has failed by, as it is told to others."""
+    """Return the error of one of several workers of a trial as one that can be sent to others."""
     if isinstance(error, BatchlabError):
         return error
     return TrialError(f"A trial failed in one of its workers:\n{''.join(traceback.format_exception(error))}")

@@ -109,7 +109,7 @@ class WorkerProcess:
         return None if self.process is None else self.process.pid
 
     def start_problem(self) -> BatchlabError | None:
-        """Return why it could not start, which it has told in the file; None where it was killed, or has served."""
+        """Return why it could not start, by what it wrote to its stderr; None where it was killed, or has served."""
         code, said = self.exit_code, self._said()
         if self.has_served or code is None or code < 0:
             return None

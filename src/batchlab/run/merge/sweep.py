@@ -136,7 +136,7 @@ class SweepMerge:
 
 
 def _join_parts(source: StudyFolder, place: StudyFolder) -> int:
-    """Copy the finished packs of one unfinished study to another and return how many told something new."""
+    """Copy the finished packs of one unfinished study to another and return how many were new."""
     study = source.record().study
     assert study is not None, "an imported study is finished"
     known = farthest(list(read_parts(place, study).values()))

@@ -81,7 +81,7 @@ class ConvertedStudy:
 
 
 def parse_files(files: StudyFiles) -> Piece:
-    """Parse the measurements of some files; a table that is broken is left out and told."""
+    """Parse the measurements of some files; a table that is broken is left out and reported."""
     tables, broken = read_tables(files.measurements)
     try:
         rows = join(tables)
@@ -92,7 +92,7 @@ def parse_files(files: StudyFiles) -> Piece:
 
 
 def assemble(path: StudyPath, pieces: Sequence[Piece]) -> ConvertedStudy:
-    """Join the pieces of one study; trials that are broken are left out and told.
+    """Join the pieces of one study; trials that are broken are left out and reported.
 
     RejectedError if study.json is missing or broken, or no trial can be used: then there is no study.
     """

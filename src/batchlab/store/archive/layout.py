@@ -121,7 +121,7 @@ def _integer(name: str, what: str) -> int:
 
 
 def read_study(content: bytes, path: StudyPath) -> tuple[ImportedStudy, Any]:
-    """Return what study.json tells, and what one of our own exports adds to it, None where nothing is added."""
+    """Return the contents of study.json, and what one of our own exports adds to it, None where nothing is added."""
     data = _object(content)
     try:
         if path.batch_size < 1:
@@ -148,7 +148,7 @@ def read_study(content: bytes, path: StudyPath) -> tuple[ImportedStudy, Any]:
 
 
 def read_metadata(content: bytes, trial_id: int) -> Trial:
-    """Return the trial that metadata.json tells of."""
+    """Return the trial of a metadata.json."""
     data = _object(content)
     try:
         if _whole(data, "trial_id") != trial_id:

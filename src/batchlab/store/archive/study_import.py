@@ -109,7 +109,7 @@ def _waiting(place: Path, path: StudyPath) -> StudyOutcome | None:
 
 
 def _convert(job: StudyJob, place: Path, pieces: Sequence[Piece]) -> StudyOutcome:
-    """Convert a study and let it wait; a broken one is told, not raised."""
+    """Convert a study and let it wait; a broken one is reported, not raised."""
     path = job.path
     try:
         converted = assemble(path, pieces)

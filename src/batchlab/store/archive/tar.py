@@ -128,7 +128,7 @@ class TarReader:
 
 
 def _parsed(header: bytes) -> tuple[TarMember, bytes]:
-    """Return the member that a header tells of, and its kind."""
+    """Return the member of a header, and its kind."""
     if _number(header[148:156]) != sum(header) - sum(header[148:156]) + 8 * ord(" "):
         raise TarError("a header has a wrong checksum")
     name, kind = _text(header[:100]), bytes(header[156:157])

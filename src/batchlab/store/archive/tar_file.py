@@ -61,7 +61,7 @@ class TarFile:
     """The studies of a tar file, while it streams by."""
 
     def __init__(self, path: Path, progress: Callable[[float], None]) -> None:
-        """`progress` is told the share of the file that has been read."""
+        """`progress` gets the share of the file that has been read."""
         self._path, self._progress = path, progress
         self.manifest: Manifest | None = None
         """Known once all studies have been yielded."""
