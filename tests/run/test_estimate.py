@@ -216,12 +216,12 @@ class SlowExecutor:
 def test_a_long_wait_is_told_now_and_then(make_nqm):
     told = []
 
-    answer = module._answer(SlowExecutor(), CalibrateTask(make_nqm().study(16), {}), "timing", told.append)
+    answer = module._answer(SlowExecutor(), CalibrateTask(make_nqm().study(16), {}), told.append)
 
     assert answer == "answer"
     assert told == [
-        "batch size     16: still timing, 10 s so far",
-        "batch size     16: still timing, 20 s so far",
+        "batch size     16: still timing steps, 10 s so far",
+        "batch size     16: still timing steps, 20 s so far",
     ]
 
 
