@@ -11,7 +11,7 @@ import pytest
 from batchlab.analysis.summary import curve_json
 from batchlab.report.answers import summarise
 from batchlab.spec.load import load_sweep
-from batchlab.verify.check import verify_lab
+from batchlab.verify.lab import verify_lab
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = sorted(path.parent for path in (ROOT / "docs" / "results").rglob("curve.json"))

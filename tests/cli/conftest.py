@@ -34,6 +34,7 @@ trials = 5
 max_steps = 5000
 goal = "val/risk <= 0.05"
 sampler = "grid"
+sampler_version = 2  # in the order of their values: the tests know trials by their place
 evaluate = {every = 1}
 
 [search_space]
@@ -54,6 +55,7 @@ trials = 3
 max_steps = 200
 goal = "val/risk <= 0.3"
 sampler = "grid"
+sampler_version = 2  # in the order of their values: the tests know trials by their place
 evaluate = {every = 1}
 
 [search_space]

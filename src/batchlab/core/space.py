@@ -144,7 +144,7 @@ class Range(Value):
         Not `is_even`: whole numbers as samplers before version 3 took them, by their parts of the unit interval.
 
         >>> Range(min=1, max=1000, scale="log", type="integer", points=4).grid()
-        [1.0, 10.0, 100.0, 1000.0]
+        [1, 10, 100, 1000]
         """
         size = self.grid_size()
         shares = [0.5] if size == 1 else [i / (size - 1) for i in range(size)]
