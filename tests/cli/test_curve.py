@@ -64,6 +64,17 @@ def test_more_trials_than_there_are_is_told(call, small_lab):
     assert "batchlab: fewer than 99 complete trials at batch size 4, 64; those that there are were used" in answer.err
 
 
+def test_other_goals_of_the_sweep_are_named_beside_the_hardest(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    goals = 'sweep.goal=["val/risk <= 0.05", "val/risk <= 0.2"]'
+    few = ["--set", "sweep.trials=4", "--set", "sweep.batch_sizes=[1, 64]"]
+    told = "The sweep asks for more goals: val/risk <= 0.2. `batchlab curve --goal` answers each."
+
+    assert told in call("run", "nqm", "--workers", "1", "--set", goals, *few).out
+    assert told in call("curve").out
+    assert "more goals" not in call("curve", "--goal", "val/risk <= 0.1").out
+
+
 def test_the_workload_may_be_left_out_where_the_lab_holds_one(call, small_lab):
     assert call("curve", "nqm/quadratic/sgd") == call("curve") == call("curve", "--sweep", "small")
 

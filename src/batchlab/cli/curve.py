@@ -25,8 +25,10 @@ from batchlab.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from batchlab.core.goal import Goal
     from batchlab.published.comparison import PublishedComparison
     from batchlab.report.shown import ShownSummary
+    from batchlab.store.stored_sweep import StoredSweep
 
 
 def curve(
@@ -67,6 +69,7 @@ def print_curve(
         print_json(curve_json(summary) | ({"published": beside and asdict(beside)} if published else {}))
     else:
         print_summary(summary, beside)
+        _print_other_goals(results.sweep, summary.goal)
     fail_on_problems(results.problems)
 
 
@@ -87,6 +90,14 @@ def print_summary(summary: ShownSummary, published: PublishedComparison | None =
     print_text(protocol_text(summary))
     for warning in summary.warnings:
         print_text(f"Note: {warning}")
+
+
+def _print_other_goals(sweep: StoredSweep, answered: Goal) -> None:
+    """Print which easier goals a sweep has beside the one that was answered, where that is its own."""
+    goals = sweep.spec.search.goal if sweep.spec else ()
+    others = [str(goal) for goal in goals if goal != answered]
+    if others and answered in goals:
+        print_text(f"The sweep asks for more goals: {', '.join(others)}. `batchlab curve --goal` answers each.")
 
 
 def _published(summary: ShownSummary) -> PublishedComparison | None:
