@@ -43,6 +43,21 @@ def arrows(ax):
     return [text.xy for text in ax.texts if getattr(text, "arrow_patch", None)]
 
 
+def test_published_points_have_the_colour_of_their_curve_where_there_are_several():
+    one, two = (replace(curve(name, [(1, 400), (4, 100)]), workload=name) for name in ("one", "two"))
+    rings = Series(label="published", kind="published", workload="two", quantity="q", points=(Point(1, 300),))
+
+    def colours(*series):
+        ax = style.new_figure(6.4, 4).add_subplot()
+        handles = draw_panel(ax, make_panel(*series))
+        lines = {line.get_label(): line.get_color() for line in ax.lines}
+        (entry,) = [handle.get_color() for handle in handles if handle.get_label() == "published"]
+        return lines["published"] == lines["two"], entry
+
+    assert colours(one, two, rings) == (True, style.GREY)
+    assert colours(two, rings) == (False, style.GREY)
+
+
 def test_an_interval_is_a_bar_and_an_open_one_a_bar_with_an_arrow():
     ax, words = drawn(make_panel(curve("a", [(1, 400, 300, 500), (4, 100, 90, None), (16, 50, None, None)])))
 

@@ -66,7 +66,7 @@ def draw_panel(ax: Axes, panel: Panel, is_small: bool = True) -> list[Line2D]:
     handles = [*draw_contours(ax, panel), *_draw_measured(ax, panel)]
     for series in panel.series:
         if series.kind in LOOKS:
-            handles += draw_series(ax, series)
+            handles += draw_series(ax, series, _colour_of_its_curve(panel, series))
     handles += [draw_axis_value(ax, value, panel.x_axis) for value in panel.axis_values]
     _draw_counts(ax, panel)
     return handles
@@ -95,8 +95,7 @@ def _legend_rows(lengths: Sequence[int], width: float) -> int:
 def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
     measured = panel.of_kind("measured")
     handles: list[Line2D] = []
-    for i, series in enumerate(measured):
-        colour = _ordered_colour(i, len(measured)) if panel.is_ordered else _COLOURS[i % len(_COLOURS)]
+    for i, (series, colour) in enumerate(zip(measured, _curve_colours(panel), strict=True)):
         marker = "" if panel.is_dense else "^" if panel.is_ordered else _MARKERS[i % len(_MARKERS)]
         points = series.points if panel.has_gaps else _on_axis(panel, series)
         label = series.label if panel.legend else series.legend or series.label
@@ -112,6 +111,21 @@ def _draw_measured(ax: Axes, panel: Panel) -> list[Line2D]:
             text.set_parse_math(False)
         return shared
     return handles + shared
+
+
+def _curve_colours(panel: Panel) -> list[str]:
+    number = len(panel.of_kind("measured"))
+    return [_ordered_colour(i, number) if panel.is_ordered else _COLOURS[i % len(_COLOURS)] for i in range(number)]
+
+
+def _colour_of_its_curve(panel: Panel, series: Series) -> str | None:
+    """Return the colour of the curve that published points belong to, where there are several; None for the usual."""
+    measured = panel.of_kind("measured")
+    if series.kind != "published" or len(measured) == 1:
+        return None
+    pairs = zip(measured, _curve_colours(panel), strict=True)
+    same = (series.workload, series.quantity)
+    return next((colour for curve, colour in pairs if (curve.workload, curve.quantity) == same), None)
 
 
 def _draw_all_intervals(ax: Axes, panel: Panel) -> list[Line2D]:

@@ -134,14 +134,22 @@ LOOKS: dict[Kind, dict[str, Any]] = {
 """How every kind of series but the measured curves is drawn."""
 
 
-def draw_series(ax: Axes, series: Series) -> list[Line2D]:
-    """Draw a series of a kind in LOOKS and return its entry of the legend; none where it has no point."""
+def draw_series(ax: Axes, series: Series, colour: str | None = None) -> list[Line2D]:
+    """Draw a series of a kind in LOOKS and return its entry of the legend; none where it has no point.
+
+    In a colour of its own it shares the entry with others of its kind, so that the entry keeps the usual one.
+    """
     if not series.drawn:
         return []
     if series.kind == "not reached":
         for point in series.drawn:
             draw_arrow(ax, point, style.INK)
-    return ax.plot(*columns(series.drawn, "x", "y"), label=_legend(series), **LOOKS[series.kind])
+    look = LOOKS[series.kind]
+    lines = ax.plot(*columns(series.drawn, "x", "y"), label=_legend(series), **look)
+    if colour is None:
+        return lines
+    lines[0].set_color(colour)
+    return [Line2D([], [], label=_legend(series), **look)]
 
 
 def columns(points: Sequence[Point], *names: str) -> list[np.ndarray]:
