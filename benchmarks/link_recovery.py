@@ -17,7 +17,7 @@ from coverage import tabulate
 from batchlab.analysis.times.efficiency import scaling_json
 from batchlab.link.link import Link
 from batchlab.plan.scaling import measure_throughput
-from batchlab.report.planned import measured_throughput
+from batchlab.report.step_times import measured_throughput
 from batchlab.run.trainers import make_trainer
 from batchlab.spec.load import load_sweep
 

@@ -19,7 +19,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from coverage import tabulate
 
@@ -30,7 +30,8 @@ from batchlab.engine.base import Point, Trainer
 from batchlab.engine.loop import advance
 from batchlab.plan.scaling import measure_throughput
 from batchlab.report.answers import summarise_sweep
-from batchlab.report.planned import measured_throughput, plan_summary
+from batchlab.report.lab_plan import plan_summary
+from batchlab.report.step_times import measured_throughput
 from batchlab.run.do_errand import do_errand
 from batchlab.run.executors.choose import make_executor
 from batchlab.run.trainers import make_trainer
@@ -56,6 +57,8 @@ class RunTask:
     study: Study
     point: Point
     most_steps: int
+
+    doing: ClassVar[str] = "training to the goal"
 
     def perform(self, trainer: Trainer) -> Run:
         program, seconds = trainer.program(self.study, [self.point]), 0.0
