@@ -78,7 +78,7 @@ def test_a_sweep_without_a_finished_study_says_so(lab):
     for batch_size in (1, 16, 256):
         shutil.rmtree(lab.folder / "sweeps" / "nqm" / str(batch_size))
 
-    with pytest.raises(InputError, match="None of the 3 studies of sweep nqm is finished yet; `batchlab run` goes on"):
+    with pytest.raises(InputError, match="Sweep nqm: none of its 3 studies is finished yet; `batchlab run` goes on"):
         summarise_sweep(lab)
 
 

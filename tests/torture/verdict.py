@@ -212,7 +212,8 @@ class _Judge:
 
     def _says_why(self, got: Answer) -> bool:
         is_told = any(self._names(line) for line in got.lines)
-        return is_told or (self._damage.is_gone and "no study to summarise" in got.err)
+        is_none_left = "no study to summarise" in got.err or "finished yet" in got.err
+        return is_told or (self._damage.is_gone and is_none_left)
 
     def _tells_what_is_missing(self, got: Answer, sound: Answer) -> bool:
         """Return whether what is gone is told as not finished: a study that is not there at all may never have been."""

@@ -84,7 +84,8 @@ def summarise_results(results: SweepResults, goal: Goal | None = None, trials: i
         raise InputError(f'No goal is known for {results.sweep.workload}; give one: --goal "val/... < ...".')
     if not results.results and results.unfinished:
         num, sweep = len(results.unfinished), results.sweep.name
-        raise InputError(f"None of the {num} studies of sweep {sweep} is finished yet; `batchlab run` goes on with it.")
+        which = "its one study is not" if num == 1 else f"none of its {num} studies is"
+        raise InputError(f"Sweep {sweep}: {which} finished yet; `batchlab run` goes on with it.")
     return summarise(results.results, goal, trials)
 
 
