@@ -15,18 +15,6 @@ from batchlab.store.lab import Lab
 
 
 @pytest.fixture(scope="module")
-def _lab(tmp_path_factory, make_nqm):
-    folder = tmp_path_factory.mktemp("nqm")
-    run_sweep(make_nqm({"sweep.max_steps": 60}), folder / "lab", num_workers=1)
-    return folder / "lab"
-
-
-@pytest.fixture
-def lab(_lab, tmp_path):
-    return Lab.open(shutil.copytree(_lab, tmp_path / "lab"))
-
-
-@pytest.fixture(scope="module")
 def digits(tmp_path_factory, make_digits):
     """Two studies of a network, read only."""
     folder = tmp_path_factory.mktemp("digits")

@@ -13,21 +13,8 @@ from batchlab.report import gather as gather_module
 from batchlab.report.answers import read_results
 from batchlab.report.gather import findings, gather
 from batchlab.run.run_sweep import run_sweep
-from batchlab.store.lab import Lab
 from batchlab.store.stored_sweep import ImportRecord
 from batchlab.store.study_record import ImportedStudy
-
-
-@pytest.fixture(scope="module")
-def _lab(tmp_path_factory, make_nqm):
-    folder = tmp_path_factory.mktemp("nqm")
-    run_sweep(make_nqm({"sweep.max_steps": 60}), folder / "lab", num_workers=1)
-    return folder / "lab"
-
-
-@pytest.fixture
-def lab(_lab, tmp_path):
-    return Lab.open(shutil.copytree(_lab, tmp_path / "lab"))
 
 
 def test_findings_hold_the_spec_the_cost_and_the_machine(lab):
